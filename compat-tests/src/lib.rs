@@ -1,0 +1,1 @@
+//! Drives the real `barnabas` binary with real Kafka clients.

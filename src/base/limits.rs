@@ -1,0 +1,25 @@
+//! Every bound that is not a setting, by name. What is full is refused or pushed back, never dropped in silence.
+
+/// The largest first request of a connection: clients begin with a small one, so memory is not taken on a stranger's word.
+pub const FIRST_FRAME_BYTES_MAX: usize = 256 * 1024;
+
+/// Requests of one connection that may be worked on at once; further ones stay in the socket.
+pub const REQUESTS_IN_FLIGHT_MAX: usize = 256;
+
+/// Bytes of one connection's requests that may be worked on at once.
+pub const REQUEST_BYTES_IN_FLIGHT_MAX: usize = 128 * 1024 * 1024;
+
+/// How much is read from a socket at once, and the size of a fresh read buffer.
+pub const READ_CHUNK_BYTES: usize = 64 * 1024;
+
+/// Unknown tagged fields in one structure.
+pub const TAGGED_FIELDS_MAX: usize = 1024;
+
+/// Longest legal topic name (Kafka's `Topic.MAX_NAME_LENGTH`).
+pub const TOPIC_NAME_CHARS_MAX: usize = 249;
+
+/// Output of decompressing one batch where the topic does not set `max.decompressed.message.bytes` lower.
+pub const DECOMPRESSED_BYTES_MAX: usize = 2_147_483_639;
+
+/// Open segment and index files kept by the file cache.
+pub const OPEN_FILES_MAX: usize = 4096;

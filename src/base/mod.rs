@@ -1,0 +1,10 @@
+//! Floor 0: the words everything else is written in. Pure: no clock, no I/O, no lock.
+
+pub mod error_code;
+pub mod ids;
+pub mod limits;
+pub mod time;
+
+pub use error_code::ErrorCode;
+pub use ids::{BrokerId, LeaderEpoch, Offset, PartitionIndex, ProducerEpoch, ProducerId, TopicId, TopicPartition};
+pub use time::{MonotonicMs, TimestampMs};

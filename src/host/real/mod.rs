@@ -1,0 +1,11 @@
+//! The real twin: this machine.
+
+mod clock;
+mod disk;
+mod entropy;
+mod sled_store;
+
+pub use clock::RealClock;
+pub use disk::RealDisk;
+pub use entropy::RealEntropy;
+pub use sled_store::SledStore;

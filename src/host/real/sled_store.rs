@@ -1,0 +1,52 @@
+use std::io;
+use std::path::Path;
+
+use crate::host::{KeyValueStore, KvEdit};
+
+/// Page cache of the store; the metadata of a large cluster is a few MiB.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// sled behind the key-value seam. Its flush is not a sync, so it holds only what can be rebuilt.
+pub struct SledStore(sled::Db);
+
+impl SledStore {
+    pub fn open(path: &Path) -> io::Result<SledStore> {
+        let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        Ok(SledStore(config.open().map_err(io_error)?))
+    }
+}
+
+impl KeyValueStore for SledStore {
+    fn get(&self, tree: &'static str, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let value = self.0.open_tree(tree).map_err(io_error)?.get(key).map_err(io_error)?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, tree: &'static str) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let tree = self.0.open_tree(tree).map_err(io_error)?;
+        tree.iter().map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(io_error)).collect()
+    }
+
+    fn apply(&self, edits: Vec<KvEdit>) -> io::Result<()> {
+        for edit in edits {
+            match edit {
+                KvEdit::Put { tree, key, value } => {
+                    self.0.open_tree(tree).map_err(io_error)?.insert(key, value).map_err(io_error)?;
+                }
+                KvEdit::Remove { tree, key } => {
+                    self.0.open_tree(tree).map_err(io_error)?.remove(key).map_err(io_error)?;
+                }
+                KvEdit::Clear { tree } => self.0.open_tree(tree).map_err(io_error)?.clear().map_err(io_error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush().map(drop).map_err(io_error)
+    }
+}
+
+fn io_error(error: sled::Error) -> io::Error {
+    io::Error::other(error)
+}

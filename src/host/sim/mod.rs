@@ -1,0 +1,1 @@
+//! The simulated twin: in-memory disk, clock that is told the time, seeded randomness.

@@ -1,0 +1,30 @@
+//! Tasks and waiting.
+
+use std::future::Future;
+use std::time::Duration;
+
+/// Waits on the monotonic clock.
+#[expect(clippy::disallowed_methods, reason = "this is the seam")]
+pub fn sleep(duration: Duration) -> tokio::time::Sleep {
+    tokio::time::sleep(duration)
+}
+
+/// The future's output, or `None` when `duration` passes first.
+pub async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
+    tokio::select! {
+        output = future => Some(output),
+        () = sleep(duration) => None,
+    }
+}
+
+/// Runs what may wait for a device on a thread that may.
+///
+/// # Panics
+/// When `work` itself panics, with the same panic.
+#[expect(clippy::disallowed_methods, reason = "this is the seam")]
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(output) => output,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
