@@ -1,5 +1,6 @@
-//! Floor 2: the picture of the cluster and the only edits that exist. Pure: an [`Image`] is immutable once published, a
-//! [`MetadataRecord`] is one durable change, and applying the same records in the same order gives the same image on every node.
+//! Floor 2: the picture of the cluster, the only edits that exist, and the words it is configured in. Pure: an [`Image`] is
+//! immutable once published, a [`MetadataRecord`] is one durable change, and applying the same records in the same order gives
+//! the same image on every node.
 
 mod apply;
 mod broker;
