@@ -56,7 +56,7 @@ impl Listener for Doorman {
 /// A connection with its place in the room.
 pub struct Visitor {
     stream: TcpStream,
-    idle: Pin<Box<tokio::time::Sleep>>,
+    idle: Pin<Box<task::Sleep>>,
     idle_max: Duration,
     _place: Option<OwnedSemaphorePermit>,
 }
