@@ -21,6 +21,8 @@ mod builder;
 mod client;
 mod codec;
 mod control;
+#[cfg(test)]
+mod craft;
 mod crc;
 mod cursor;
 mod error;

@@ -84,7 +84,7 @@ impl Codec {
         Ok(match self {
             Codec::None => Writer::Plain(sink),
             Codec::Gzip => Writer::Gzip(gzip::writer(level, sink)),
-            Codec::Snappy => Writer::Snappy(snappy::Writer::new(sink)?),
+            Codec::Snappy => Writer::Snappy(Box::new(snappy::Writer::new(sink)?)),
             Codec::Lz4 => Writer::Lz4(lz4::writer(level, sink)?),
             Codec::Zstd => Writer::Zstd(zstd::writer(level, sink)?),
         })
@@ -146,7 +146,7 @@ impl Read for Reader<'_> {
 pub(super) enum Writer {
     Plain(Sink),
     Gzip(gzip::Writer),
-    Snappy(snappy::Writer),
+    Snappy(Box<snappy::Writer>),
     Lz4(lz4::Writer),
     Zstd(zstd::Writer),
 }

@@ -3,14 +3,14 @@
 
 use bytes::Bytes;
 
-use super::codec::Codec;
-use super::crc::crc_is_valid;
-use super::error::{RecordError, RecordIssue};
-use super::header::{BATCH_HEADER_BYTES, BatchHeader, TimestampType};
-use super::record::Fault;
-use super::rewrite::{compressed_copy, recompressed, with_times};
-use super::walk::{Seen, StreamLimits, walk_compressed, walk_slice};
 use crate::base::{ErrorCode, TimestampMs};
+use crate::records::codec::Codec;
+use crate::records::crc::crc_is_valid;
+use crate::records::error::{RecordError, RecordIssue};
+use crate::records::header::{BATCH_HEADER_BYTES, BatchHeader, TimestampType};
+use crate::records::record::Fault;
+use crate::records::rewrite::{compressed_copy, recompressed, with_times};
+use crate::records::walk::{Seen, StreamLimits, walk_compressed, walk_slice};
 
 /// Refused records that an answer names one by one; the rest are only counted.
 pub const RECORD_ISSUES_MAX: usize = 1000;
@@ -246,3 +246,6 @@ impl<'r> Check<'r> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
