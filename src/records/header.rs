@@ -20,9 +20,7 @@ pub(super) const MAGIC: i8 = 2;
 
 /// Where each field stands in the header, in bytes.
 pub(super) mod at {
-    pub const BASE_OFFSET: usize = 0;
     pub const BATCH_LENGTH: usize = 8;
-    pub const LEADER_EPOCH: usize = 12;
     pub const MAGIC: usize = 16;
     pub const CRC: usize = 17;
     /// The CRC covers the batch from here on.

@@ -6,7 +6,8 @@
 //! | `header` | the 61 bytes at the head of a batch, and its attribute bits |
 //! | `batches` | cutting a byte slice into batches |
 //! | `crc` | CRC-32C over what is behind the CRC field |
-//! | `varint`, `record` | one record and its fields |
+//! | `varint`, `source`, `record` | one record and its fields |
+//! | `iterate` | reading a batch's records |
 //! | `codec/` | the five codecs, both ways, with bounded output |
 //! | `builder` | making a batch |
 //! | `control` | control records: transaction markers, leader changes |
@@ -20,6 +21,9 @@ mod crc;
 mod cursor;
 mod error;
 mod header;
+mod iterate;
+mod record;
+mod source;
 mod varint;
 
 pub use batches::Batches;
@@ -29,3 +33,5 @@ pub use control::{ControlKind, end_transaction_marker};
 pub use crc::{crc_is_valid, crc_of, stamp_crc};
 pub use error::{RecordError, RecordIssue};
 pub use header::{Attributes, BATCH_HEADER_BYTES, BatchHeader, LENGTH_OVERHEAD_BYTES, TimestampType};
+pub use iterate::{RecordIter, Records, records};
+pub use record::{Headers, Record};

@@ -1,34 +1,35 @@
 //! Zigzag varints as records use them: at most 5 bytes for 32 bits and 10 for 64. Bits beyond the width are dropped, as Java
 //! drops them, so that we read a record exactly as its consumers will.
 
+use super::source::Source;
+
 /// Takes a 32-bit varint off the front; `None` when the bytes end or it has no end within 5 bytes.
 #[inline(always)]
-pub(super) fn take_varint(bytes: &mut &[u8]) -> Option<i32> {
-    let (&first, rest) = bytes.split_first()?;
+pub(super) fn take_varint<S: Source>(source: &mut S) -> Option<i32> {
+    let first = source.byte()?;
     if first < 0x80 {
-        *bytes = rest;
         return Some(unzigzag32(u32::from(first)));
     }
-    take_long::<5>(bytes).map(|raw| unzigzag32(raw as u32))
+    take_long::<5, S>(first, source).map(|raw| unzigzag32(raw as u32))
 }
 
 /// Takes a 64-bit varint off the front; `None` when the bytes end or it has no end within 10 bytes.
 #[inline(always)]
-pub(super) fn take_varlong(bytes: &mut &[u8]) -> Option<i64> {
-    let (&first, rest) = bytes.split_first()?;
+pub(super) fn take_varlong<S: Source>(source: &mut S) -> Option<i64> {
+    let first = source.byte()?;
     if first < 0x80 {
-        *bytes = rest;
         return Some(unzigzag64(u64::from(first)));
     }
-    take_long::<10>(bytes).map(unzigzag64)
+    take_long::<10, S>(first, source).map(unzigzag64)
 }
 
-fn take_long<const BYTES_MAX: usize>(bytes: &mut &[u8]) -> Option<u64> {
-    let mut raw = 0u64;
-    for (index, &byte) in bytes.iter().take(BYTES_MAX).enumerate() {
-        raw |= u64::from(byte & 0x7f).wrapping_shl(7 * index as u32);
+#[inline]
+fn take_long<const BYTES_MAX: u32, S: Source>(first: u8, source: &mut S) -> Option<u64> {
+    let mut raw = u64::from(first & 0x7f);
+    for index in 1..BYTES_MAX {
+        let byte = source.byte()?;
+        raw |= u64::from(byte & 0x7f).wrapping_shl(7 * index);
         if byte < 0x80 {
-            *bytes = bytes.get(index + 1..)?;
             return Some(raw);
         }
     }
