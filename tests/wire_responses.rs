@@ -16,6 +16,7 @@ use barnabas::wire::messages::{ApiVersionsRequest, MetadataResponse, StrBytes, T
 use barnabas::wire::response::Piece;
 use barnabas::wire::table::{self, Api, keys, lookup};
 use bytes::{Buf, Bytes, BytesMut};
+use kafka_protocol::messages::api_versions_response::{ApiVersion, FinalizedFeatureKey, SupportedFeatureKey};
 use kafka_protocol::messages::{ApiVersionsResponse, FetchResponse};
 use kafka_protocol::protocol::Decodable;
 
@@ -225,6 +226,27 @@ fn api_versions_lists_exactly_what_is_served() {
         let served: Vec<_> = table::served().map(|api| (api.key, api.advertised_min, api.version_max)).collect();
         assert_eq!(listed, served);
         assert_eq!(listed[0], (0, 0, 13), "Produce is shown from 0 (KAFKA-18659)");
+    }
+}
+
+#[test]
+fn api_versions_is_written_as_kafka_writes_it_in_every_version() {
+    let (own, ab) = (api(keys::API_VERSIONS), || StrBytes::from_static_str("ab"));
+    let entry = ApiVersion::default().with_api_key(2).with_min_version(2).with_max_version(2);
+    let supported = SupportedFeatureKey::default().with_name(ab()).with_min_version(2).with_max_version(2);
+    let finalized = FinalizedFeatureKey::default().with_name(ab()).with_min_version_level(2).with_max_version_level(2);
+    for version in 0..=5 {
+        let mut response = ApiVersionsResponse::default().with_error_code(2).with_api_keys(vec![entry.clone(); 2]);
+        if version >= 1 {
+            response.throttle_time_ms = 3;
+        }
+        if version >= 3 {
+            response.supported_features = vec![supported.clone(); 2];
+            response.finalized_features = vec![finalized.clone(); 2];
+            response.finalized_features_epoch = 4;
+        }
+        let body = body_of(own, version, 5, encode_response(own, version, 5, &response).unwrap());
+        assert_eq!(body, kafka_response(keys::API_VERSIONS, version), "v{version}");
     }
 }
 
