@@ -23,3 +23,15 @@ pub const DECOMPRESSED_BYTES_MAX: usize = 2_147_483_639;
 
 /// Open segment and index files kept by the file cache.
 pub const OPEN_FILES_MAX: usize = 4096;
+
+/// Topics that have metric series of their own; the rest count together as `__other__`.
+pub const TOPIC_SERIES_MAX: usize = 5_000;
+
+/// Lines of one metric on the metrics page; further ones are counted in `barnabas_series_dropped`.
+pub const SERIES_PER_METRIC_MAX: usize = 20_000;
+
+/// Characters of a label's value; a longer one is cut and ends in a hash.
+pub const LABEL_CHARS_MAX: usize = 255;
+
+/// Distinct (peer, API, reason) that the refusal log tells apart at a time; the rest share one line.
+pub const REFUSAL_KEYS_MAX: usize = 1_024;

@@ -1,1 +1,4 @@
-//! To come.
+//! Floor 6: the controller. `decide` holds pure functions from an image and a request to records and a reply; `driver` takes
+//! turns, asks the quorum to keep the records, and answers when they are durable and visible.
+
+pub mod decide;

@@ -1,0 +1,18 @@
+//! What a handler gives back to the connection: bytes now, bytes later, nothing, or a reason to hang up.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::api::Refused;
+use crate::wire::response::Response;
+
+pub type LaterAnswer = Pin<Box<dyn Future<Output = Result<Option<Response>, Refused>> + Send>>;
+
+pub enum Answer {
+    Now(Response),
+    /// Produce with `acks=0` is never answered.
+    Nothing,
+    /// The work is under way; its answer takes this request's place in the connection's order.
+    Later(LaterAnswer),
+    Close(Refused),
+}

@@ -1,0 +1,62 @@
+//! The broker as handlers see it: the parts that own state, and the options they were started with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::context::RequestContext;
+use crate::base::BrokerId;
+use crate::host::Host;
+
+/// Where clients are told to connect, per listener (`advertised.listeners`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdvertisedListener {
+    pub listener: Arc<str>,
+    /// `None`: each client is told the address it reached us by.
+    pub endpoint: Option<(Arc<str>, u16)>,
+}
+
+/// Settings that handlers use, already typed and validated by `config`.
+#[derive(Clone, Debug)]
+pub struct BrokerOptions {
+    pub node_id: BrokerId,
+    pub rack: Option<Arc<str>>,
+    pub advertised: Vec<AdvertisedListener>,
+    pub auto_create_topics: bool,
+    pub delete_topic_enable: bool,
+    /// `num.partitions`
+    pub partitions_default: i32,
+    /// `default.replication.factor`
+    pub replication_factor_default: i16,
+    /// `fetch.max.bytes`
+    pub fetch_bytes_max: i32,
+    /// `max.incremental.fetch.session.cache.slots`
+    pub fetch_sessions_max: usize,
+    /// `max.request.partition.size.limit`
+    pub request_partitions_max: i32,
+    /// `offsets.topic.num.partitions`
+    pub offsets_topic_partitions: i32,
+    /// `offsets.topic.replication.factor`
+    pub offsets_topic_replication_factor: i16,
+    /// `offsets.topic.segment.bytes`
+    pub offsets_topic_segment_bytes: i32,
+    /// Every property that the configuration file, environment or command line set, by Kafka's name: the
+    /// `STATIC_BROKER_CONFIG` source of DescribeConfigs.
+    pub static_properties: Arc<BTreeMap<String, String>>,
+}
+
+impl BrokerOptions {
+    /// The host and port that the client behind `context` should connect to for this node.
+    pub fn endpoint_for(&self, context: &RequestContext) -> (Arc<str>, u16) {
+        let advertised = self.advertised.iter().find(|one| one.listener == context.connection.listener);
+        match advertised.and_then(|one| one.endpoint.clone()) {
+            Some(endpoint) => endpoint,
+            None => (context.connection.local.ip().to_string().into(), context.connection.local.port()),
+        }
+    }
+}
+
+/// One running broker. Handlers take `&Arc<Broker>`.
+pub struct Broker {
+    pub host: Host,
+    pub options: BrokerOptions,
+}

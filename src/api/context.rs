@@ -1,0 +1,42 @@
+//! What a handler knows of the request besides its body: who asks, over which connection, in which version.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What stays the same over a connection's life, but for what ApiVersions tells.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    pub id: u64,
+    pub peer: SocketAddr,
+    /// The address the client reached us by. Told back to it when `advertised.listeners` is not set.
+    pub local: SocketAddr,
+    pub listener: Arc<str>,
+    /// `User:ANONYMOUS` on a listener without authentication.
+    pub principal: Arc<str>,
+    pub software_name: Option<Arc<str>>,
+    pub software_version: Option<Arc<str>>,
+}
+
+/// One request's envelope.
+#[derive(Clone, Debug)]
+pub struct RequestContext {
+    pub connection: Arc<ConnectionInfo>,
+    pub api_key: i16,
+    pub api_version: i16,
+    pub correlation_id: i32,
+    /// As the client sent it; `None` for a null one.
+    pub client_id: Option<Arc<str>>,
+    /// `Clock::monotonic_nanos` when the frame was complete.
+    pub received_nanos: u64,
+}
+
+impl RequestContext {
+    pub fn client_id_or_empty(&self) -> &str {
+        self.client_id.as_deref().unwrap_or("")
+    }
+
+    /// The peer's address as Kafka prints it in group descriptions: `/127.0.0.1`.
+    pub fn client_host(&self) -> String {
+        format!("/{}", self.connection.peer.ip())
+    }
+}

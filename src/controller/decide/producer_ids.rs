@@ -1,0 +1,23 @@
+//! Producer ids are handed to brokers in blocks, so that a new producer costs no record.
+
+use super::Decision;
+use crate::base::{BrokerId, ProducerId};
+use crate::metadata::{Image, MetadataRecord};
+
+/// Ids in one block, as in Kafka.
+pub const PRODUCER_IDS_PER_BLOCK: i64 = 1000;
+
+/// Ids `first .. first + count` belong to the asker for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProducerIdBlock {
+    pub first: ProducerId,
+    pub count: i64,
+}
+
+/// `None` when the 63 bits are used up.
+pub fn allocate_producer_ids(image: &Image, broker: BrokerId) -> Decision<Option<ProducerIdBlock>> {
+    let first = image.next_producer_id;
+    let Some(next) = first.checked_add(PRODUCER_IDS_PER_BLOCK) else { return Decision::unchanged(None) };
+    let reply = Some(ProducerIdBlock { first, count: PRODUCER_IDS_PER_BLOCK });
+    Decision { records: vec![MetadataRecord::ProducerIds { broker, next }], reply }
+}
