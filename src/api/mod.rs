@@ -2,6 +2,7 @@
 //! `errors` the one place where lower floors' errors become Kafka codes.
 
 pub mod broker;
+pub mod configs;
 pub mod context;
 pub mod refused;
 
