@@ -2,8 +2,10 @@
 //! `errors` the one place where lower floors' errors become Kafka codes.
 
 pub mod broker;
+pub mod cluster;
 pub mod context;
 pub mod refused;
+pub mod topics;
 
 pub use broker::{AdvertisedListener, Broker, BrokerOptions};
 pub use context::RequestContext;
