@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::api::context::RequestContext;
 use crate::base::BrokerId;
+use crate::controller::Controller;
 use crate::host::Host;
 
 /// Where clients are told to connect, per listener (`advertised.listeners`).
@@ -59,4 +60,5 @@ impl BrokerOptions {
 pub struct Broker {
     pub host: Host,
     pub options: BrokerOptions,
+    pub controller: Controller,
 }
