@@ -20,7 +20,9 @@ impl ClassicGroup {
         match self.how_to_join(&join, config) {
             Ok(how) => {
                 let record = self.record_of_replacement(&how, &join, now);
-                Decision { record, then: Some(Note::Join { join: Box::new(join), how, reply_to }), replies: Vec::new() }
+                let reply_after_commit = record.is_some();
+                let then = Some(Note::Join { join: Box::new(join), how, reply_to });
+                Decision { record, reply_after_commit, then, replies: Vec::new() }
             }
             Err((code, member_id)) => {
                 let mut decision = Decision::reply(reply_to, Reply::Join(JoinReply::refused(code, member_id)));
