@@ -3,9 +3,12 @@
 use std::future::Future;
 use std::time::Duration;
 
+/// A wait that was begun by [`sleep`].
+pub use tokio::time::Sleep;
+
 /// Waits on the monotonic clock.
 #[expect(clippy::disallowed_methods, reason = "this is the seam")]
-pub fn sleep(duration: Duration) -> tokio::time::Sleep {
+pub fn sleep(duration: Duration) -> Sleep {
     tokio::time::sleep(duration)
 }
 

@@ -144,6 +144,23 @@ impl Image {
         self.features.iter().map(|(name, level)| (name, *level))
     }
 
+    /// The maps themselves, for comparing two images without walking what they share.
+    pub fn features_by_name(&self) -> &OrdMap<Arc<str>, i16> {
+        &self.features
+    }
+
+    pub fn brokers_by_id(&self) -> &OrdMap<BrokerId, Arc<BrokerRegistration>> {
+        &self.brokers
+    }
+
+    pub fn topics_by_id(&self) -> &OrdMap<TopicId, Arc<Topic>> {
+        &self.topics
+    }
+
+    pub fn configs_by_resource(&self) -> &OrdMap<Arc<ConfigResource>, Arc<ConfigOverrides>> {
+        &self.configs
+    }
+
     /// The records that make this image out of an empty one, in an order that applies.
     pub fn to_records(&self) -> Vec<MetadataRecord> {
         let mut records = Vec::with_capacity(self.topics.len() + self.brokers.len() + self.configs.len() + 16);
@@ -152,7 +169,7 @@ impl Image {
         }
         records.extend(self.features().map(|(name, level)| MetadataRecord::Feature { name: name.to_string(), level }));
         records.extend(self.brokers().map(|broker| MetadataRecord::Broker((**broker).clone())));
-        records.extend(self.topics().map(|topic| topic_record(topic)));
+        records.extend(self.topics().map(|topic| topic.to_record()));
         for (resource, values) in self.config_resources() {
             records.extend(values.iter().map(|(name, value)| MetadataRecord::Config {
                 resource: resource.clone(),
@@ -164,14 +181,5 @@ impl Image {
             records.push(MetadataRecord::ProducerIds { broker: NO_BROKER, next: self.next_producer_id });
         }
         records
-    }
-}
-
-/// A topic as one record.
-pub(super) fn topic_record(topic: &Topic) -> MetadataRecord {
-    MetadataRecord::Topic {
-        id: topic.id,
-        name: topic.name.to_string(),
-        partitions: topic.partitions.iter().map(|partition| (**partition).clone()).collect(),
     }
 }

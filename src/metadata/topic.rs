@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::MetadataRecord;
 use crate::base::{BrokerId, LeaderEpoch, PartitionIndex, TopicId};
 
 /// A topic. Cheap to clone; partitions are dense from 0.
@@ -29,6 +30,15 @@ impl Topic {
     pub fn replication_factor(&self) -> i16 {
         let replicas = self.partitions.first().map_or(0, |partition| partition.replicas.len());
         i16::try_from(replicas).unwrap_or(i16::MAX)
+    }
+
+    /// The record that makes this topic as it is now.
+    pub fn to_record(&self) -> MetadataRecord {
+        MetadataRecord::Topic {
+            id: self.id,
+            name: self.name.to_string(),
+            partitions: self.partitions.iter().map(|partition| (**partition).clone()).collect(),
+        }
     }
 
     /// Each partition with its index.

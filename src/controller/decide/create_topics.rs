@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::placement::{check_manual, initial_state, place};
-use super::{Decision, PARTITIONS_PER_REQUEST_MAX, Refusal, TopicConfigRules, TopicDefaults, duplicates};
+use super::{Decision, PARTITIONS_PER_REQUEST_MAX, Refusal, TopicDefaults, duplicates};
 use crate::base::{BrokerId, ErrorCode, PartitionIndex, TopicId};
+use crate::metadata::config::{BrokerLayers, validate_topic};
 use crate::metadata::{ConfigOverrides, ConfigResource, Image, MetadataRecord, PartitionState, topic_name};
 
 /// One topic as a client asks for it.
@@ -31,7 +32,8 @@ impl NewTopic {
 /// What a creation is decided with besides image and request.
 pub struct Creation<'a> {
     pub defaults: TopicDefaults,
-    pub configs: &'a dyn TopicConfigRules,
+    /// What the new topics' configs fall back on.
+    pub below: BrokerLayers<'a>,
     /// One id for each topic of the request, in its order.
     pub fresh_ids: &'a [TopicId],
     /// Where the placement begins.
@@ -116,7 +118,7 @@ fn create_one(
     id: TopicId,
     with: &Creation<'_>,
 ) -> Result<(CreatedTopic, Vec<MetadataRecord>), Refusal> {
-    let configs = check_configs(topic, with.configs)?;
+    let configs = check_configs(topic, &with.below)?;
     let partitions = place_partitions(image, topic, with)?;
     let created = CreatedTopic {
         id,
@@ -135,7 +137,7 @@ fn create_one(
     Ok((created, records))
 }
 
-fn check_configs(topic: &NewTopic, rules: &dyn TopicConfigRules) -> Result<ConfigOverrides, Refusal> {
+fn check_configs(topic: &NewTopic, below: &BrokerLayers<'_>) -> Result<ConfigOverrides, Refusal> {
     let nulls: Vec<&str> =
         topic.configs.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str()).collect();
     if !nulls.is_empty() {
@@ -145,7 +147,7 @@ fn check_configs(topic: &NewTopic, rules: &dyn TopicConfigRules) -> Result<Confi
     // Of a name given twice the last value counts.
     let overrides: BTreeMap<String, String> =
         topic.configs.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
-    rules.check(&overrides).map_err(|message| Refusal::new(ErrorCode::INVALID_CONFIG, message))?;
+    validate_topic(&overrides, below).map_err(|message| Refusal::new(ErrorCode::INVALID_CONFIG, message))?;
     Ok(overrides)
 }
 

@@ -1,11 +1,11 @@
 //! The topics in which coordinators keep their state. They start with the replication that the cluster can give now, so that a
 //! single node works with no settings.
 
-use crate::base::TopicId;
-use crate::metadata::{Image, topic_name};
-
 use super::create_topics::{Creation, NewTopic, TopicOutcome, create_topics};
-use super::{Decision, TopicConfigRules, TopicDefaults};
+use super::{Decision, TopicDefaults};
+use crate::base::TopicId;
+use crate::metadata::config::BrokerLayers;
+use crate::metadata::{Image, topic_name};
 
 /// How an internal topic is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
 pub fn ensure_internal_topic(
     image: &Image,
     wanted: &InternalTopic,
-    rules: &dyn TopicConfigRules,
+    below: BrokerLayers<'_>,
     id: TopicId,
     start: usize,
 ) -> Decision<Option<TopicOutcome>> {
@@ -100,7 +100,7 @@ pub fn ensure_internal_topic(
         configs: wanted.configs.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
     };
     let defaults = TopicDefaults { partitions: wanted.partitions, replication_factor };
-    let with = Creation { defaults, configs: rules, fresh_ids: &[id], start };
+    let with = Creation { defaults, below, fresh_ids: &[id], start };
     let decision = create_topics(image, std::slice::from_ref(&topic), &with);
     Decision { records: decision.records, reply: decision.reply.into_iter().next() }
 }

@@ -2,6 +2,7 @@
 //! make the change and what the client is to be told; it changes nothing itself and knows no clock and no chance.
 
 pub mod brokers;
+pub mod configs;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_topics;
@@ -10,7 +11,7 @@ pub mod internal_topics;
 pub mod placement;
 pub mod producer_ids;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::base::ErrorCode;
 use crate::metadata::MetadataRecord;
@@ -58,14 +59,11 @@ pub struct TopicDefaults {
     pub replication_factor: i16,
 }
 
-/// Judges the configs of a new topic.
-pub trait TopicConfigRules: Send + Sync {
-    /// A sentence for the client when a name is unknown, a value is bad, or two of them disagree.
-    fn check(&self, overrides: &BTreeMap<String, String>) -> Result<(), String>;
-}
-
-/// Names that occur more than once, in the order of their first occurrence.
-pub(crate) fn duplicates<'a, T: Ord + 'a>(items: impl Iterator<Item = &'a T>) -> std::collections::BTreeSet<&'a T> {
-    let mut seen = std::collections::BTreeSet::new();
+/// Items that occur more than once.
+fn duplicates<'a, T: Ord + 'a>(items: impl Iterator<Item = &'a T>) -> BTreeSet<&'a T> {
+    let mut seen = BTreeSet::new();
     items.filter(|item| !seen.insert(*item)).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,8 @@ fn interleaved_by_rack(image: &Image) -> Vec<&BrokerRegistration> {
     order
 }
 
-/// The replicas of one partition: the leader by turn, then brokers of racks that have none yet, then any.
+/// The replicas of one partition: the leader by turn, then live brokers of racks that have none yet, then any live one, then
+/// fenced ones.
 fn deal(brokers: &[&BrokerRegistration], wanted: usize, start: usize, index: usize) -> Vec<BrokerId> {
     let live = brokers.iter().filter(|broker| !broker.fenced).count();
     let turn = start.wrapping_add(index);
@@ -55,11 +56,13 @@ fn deal(brokers: &[&BrokerRegistration], wanted: usize, start: usize, index: usi
     let mut chosen: Vec<&BrokerRegistration> = brokers.get(leader).copied().into_iter().take(wanted).collect();
     let others: Vec<_> =
         (0..brokers.len()).filter_map(|step| brokers.get((leader + shift + step) % brokers.len())).collect();
-    for other_racks_only in [true, false] {
-        for broker in &others {
+    let on_new_rack = |broker: &BrokerRegistration, chosen: &[&BrokerRegistration]| {
+        broker.rack.is_none() || chosen.iter().all(|one| one.rack != broker.rack)
+    };
+    for (fenced, new_racks_only) in [(false, true), (false, false), (true, false)] {
+        for broker in others.iter().filter(|broker| broker.fenced == fenced) {
             let taken = chosen.iter().any(|one| one.id == broker.id);
-            let same_rack = chosen.iter().any(|one| one.rack == broker.rack);
-            if chosen.len() < wanted && !taken && !(other_racks_only && (same_rack || broker.fenced)) {
+            if chosen.len() < wanted && !taken && (!new_racks_only || on_new_rack(broker, &chosen)) {
                 chosen.push(broker);
             }
         }

@@ -1,3 +1,5 @@
+//! The real clocks: the system's wall clock and its monotonic one.
+
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::base::TimestampMs;

@@ -1,3 +1,5 @@
+//! The real disk: the machine's file system through positioned, vectored calls.
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, RawFd};

@@ -1,3 +1,5 @@
+//! Real randomness, from the kernel.
+
 use crate::host::Entropy;
 
 /// The kernel's random numbers.

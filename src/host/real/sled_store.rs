@@ -1,3 +1,5 @@
+//! The real key-value store, sled. For what can be rebuilt only: its flush is not a sync, so a power cut may take the newest edits.
+
 use std::io;
 use std::path::Path;
 

@@ -292,6 +292,6 @@ pub(crate) fn assert_sound(table: &'static [Key]) {
             let shown = key.parse(default).map(|value| value.to_string());
             assert!(shown.as_deref() == Ok(default) || matches!(key.bound, Bound::NotNull), "{}: {shown:?}", key.name);
         }
-        assert!(key.doc.ends_with('.') && key.doc.len() > 20, "{} needs a sentence", key.name);
+        assert!(key.doc.ends_with('.') && key.doc.len() > 15, "{} needs a sentence", key.name);
     }
 }

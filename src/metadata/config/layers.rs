@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, Hash};
 
 use super::key::{Key, Kind};
 use super::value;
+use crate::base::BrokerId;
+use crate::metadata::{ConfigResource, Image};
 
 /// Something that knows values by their names.
 pub trait Lookup {
@@ -96,6 +98,21 @@ pub struct BrokerLayers<'a> {
 pub const DEFAULTS_ONLY: BrokerLayers<'static> = BrokerLayers { broker: &(), broker_default: &(), fixed: &() };
 
 impl<'a> BrokerLayers<'a> {
+    /// The layers of one broker: what the image has for it and for all, above what it was started with.
+    pub fn of(image: &'a Image, broker: BrokerId, fixed: &'a dyn Lookup) -> BrokerLayers<'a> {
+        let set = |resource: &ConfigResource| -> &'a dyn Lookup {
+            match image.configs(resource) {
+                Some(values) => &**values,
+                None => &(),
+            }
+        };
+        BrokerLayers {
+            broker: set(&ConfigResource::broker(broker)),
+            broker_default: set(&ConfigResource::broker_default()),
+            fixed,
+        }
+    }
+
     /// Every value that stands under one of `names`, the one that counts first: by layer, then in the order of the names.
     pub fn find_all(
         &self,
@@ -132,12 +149,12 @@ pub struct BrokerName {
 
 /// The value in the unit of the topic key, as text.
 pub fn converted(key: &Key, broker_name: BrokerName, text: &str) -> Option<String> {
-    if broker_name.factor == 1 {
+    if key.kind != Kind::Long {
         return Some(text.to_owned());
     }
     match value::parse(Kind::Long, text).ok()? {
-        // Negative hours mean what -1 milliseconds mean: without end.
-        value::Value::Integer(number) if number < 0 && key.kind == Kind::Long => Some("-1".to_owned()),
+        // Any negative retention means without end.
+        value::Value::Integer(number) if number < 0 && key.name == "retention.ms" => Some("-1".to_owned()),
         value::Value::Integer(number) => Some(number.saturating_mul(broker_name.factor).to_string()),
         _ => None,
     }

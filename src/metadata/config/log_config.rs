@@ -296,6 +296,9 @@ mod tests {
         let unlimited = map(&[("log.retention.hours", "-1")]);
         let below = BrokerLayers { fixed: &unlimited, ..DEFAULTS_ONLY };
         assert_eq!(LogConfig::effective(&(), &below).retention_ms, None);
+        let negative = map(&[("log.retention.ms", "-9")]);
+        let below = BrokerLayers { fixed: &negative, ..DEFAULTS_ONLY };
+        assert_eq!(LogConfig::effective(&(), &below).retention_ms, None);
     }
 
     #[test]

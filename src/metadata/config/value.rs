@@ -109,7 +109,10 @@ pub fn check_offset_reset(text: &str) -> Result<(), String> {
     match duration {
         Some(duration) if parse_duration_ms(duration).is_some() => Ok(()),
         _ if text.eq_ignore_ascii_case("latest") || text.eq_ignore_ascii_case("earliest") => Ok(()),
-        _ => Err("Invalid value. Valid values are: latest, earliest, by_duration:PnDTnHnMn.nS".to_owned()),
+        _ => {
+            Err("The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+                .to_owned())
+        }
     }
 }
 

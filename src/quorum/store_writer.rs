@@ -1,0 +1,88 @@
+//! Keeps the store near the newest image, in the background and never in anybody's way: at most one write a second, each with all
+//! that changed since the one before.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use super::store::{self, StoreOpener};
+use crate::host::{Host, KeyValueStore, task};
+use crate::metadata::Image;
+
+/// Time between two writes, and before the first: a start has better things to do.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct StoreWriter {
+    pub(super) host: Host,
+    pub(super) dir: PathBuf,
+    pub(super) opener: StoreOpener,
+    pub(super) images: watch::Receiver<Arc<Image>>,
+}
+
+/// An open store and the image it holds.
+struct Held {
+    store: Arc<dyn KeyValueStore>,
+    image: Arc<Image>,
+}
+
+impl StoreWriter {
+    /// Runs until `stop` is sent or dropped, then writes once more.
+    pub(super) async fn run(mut self, mut stop: oneshot::Receiver<()>) {
+        let mut held = None;
+        let mut stopping = false;
+        while !stopping {
+            stopping = tokio::select! {
+                _ = &mut stop => true,
+                () = task::sleep(PAUSE) => false,
+            };
+            if !stopping {
+                stopping = tokio::select! {
+                    _ = &mut stop => true,
+                    changed = self.images.changed() => changed.is_err(),
+                };
+            }
+            let image = self.images.borrow_and_update().clone();
+            held = self.bring_up(held, image).await;
+        }
+    }
+
+    async fn bring_up(&self, held: Option<Held>, image: Arc<Image>) -> Option<Held> {
+        let (host, dir, opener) = (self.host.clone(), self.dir.clone(), self.opener.clone());
+        task::blocking(move || {
+            let written = store::guarded(|| match held {
+                Some(held) => write(held.store, Some(&held.image), image.clone()),
+                None => open_and_write(&dir, &opener, image.clone()),
+            });
+            if let Err(error) = &written {
+                tracing::warn!(%error, "the metadata image store is made again");
+            }
+            // A second failure in a row waits for the next change.
+            written.or_else(|_| store::guarded(|| rebuild(&host, &dir, &opener, image))).ok()
+        })
+        .await
+    }
+}
+
+fn open_and_write(dir: &std::path::Path, opener: &StoreOpener, image: Arc<Image>) -> std::io::Result<Held> {
+    let opened = store::open(dir, opener)?;
+    if store::position(opened.as_ref())? == Some(image.offset) && store::read_image(opened.as_ref())?.is_some() {
+        return Ok(Held { store: opened, image });
+    }
+    write(opened, None, image)
+}
+
+fn rebuild(host: &Host, dir: &std::path::Path, opener: &StoreOpener, image: Arc<Image>) -> std::io::Result<Held> {
+    let path = store::path(dir);
+    if host.disk.exists(&path) {
+        host.disk.remove_dir_all(&path)?;
+    }
+    write(store::open(dir, opener)?, None, image)
+}
+
+fn write(store: Arc<dyn KeyValueStore>, old: Option<&Image>, image: Arc<Image>) -> std::io::Result<Held> {
+    store.apply(store::edits(old, &image))?;
+    store.flush()?;
+    Ok(Held { store, image })
+}
