@@ -3,6 +3,7 @@
 
 pub mod broker;
 pub mod context;
+pub mod groups;
 pub mod refused;
 
 pub use broker::{AdvertisedListener, Broker, BrokerOptions};
