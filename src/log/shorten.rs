@@ -33,12 +33,7 @@ impl Log {
     /// whose delay is over.
     pub fn retain(&mut self, now: TimestampMs, high_watermark: Offset) -> Result<Vec<DeletedSegment>, LogError> {
         self.remove_due(now)?;
-<<<<<<< HEAD
         let deletes = self.config.cleanup.delete;
-=======
-        let (time, size) =
-            if self.config.cleanup_delete { (self.config.retention_ms, self.config.retention_bytes) } else { (-1, -1) };
->>>>>>> group
         let limits = RetentionLimits {
             now,
             retention_ms: self.config.retention_ms.filter(|_| deletes),
