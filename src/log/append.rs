@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::records::{BatchHeader, TimestampType};
 use super::error::{AppendError, Context, LogError, is_disk_full};
 use super::names::LOG;
 use super::partition_log::Log;
 use super::producers::{BatchMemory, Verdict};
 use super::segment::Segment;
 use crate::base::{LeaderEpoch, Offset, TimestampMs};
+use crate::records::{BatchHeader, TimestampType};
 
 /// The bytes at the head of a batch that the broker sets: base offset, length, leader epoch. They stand in front of the CRC's cover.
 const STAMP_BYTES: usize = 16;

@@ -78,7 +78,8 @@ impl Log {
         let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
         let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
         let segments: Arc<[Arc<Segment>]> = segments.into();
-        let flushed = if how.clean_shutdown { end.offset } else { how.recovery_point.clamp(log_start_offset, end.offset) };
+        let flushed =
+            if how.clean_shutdown { end.offset } else { how.recovery_point.clamp(log_start_offset, end.offset) };
         let view = LogView {
             log_start_offset,
             log_end_offset: end.offset,

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::records::BatchHeader;
 use super::error::AppendError;
 use crate::base::ids::NO_SEQUENCE;
 use crate::base::{Offset, ProducerEpoch, ProducerId, TimestampMs};
+use crate::records::BatchHeader;
 
 /// Batches remembered for each producer: what a client may have in flight with idempotence.
 pub const BATCHES_MAX: usize = 5;
@@ -115,7 +115,11 @@ impl ProducerEntry {
             return None;
         }
         let (first, last) = (header.base_sequence, header.last_sequence());
-        self.batches().iter().rev().find(|batch| batch.last_sequence == last && batch.first_sequence() == first).copied()
+        self.batches()
+            .iter()
+            .rev()
+            .find(|batch| batch.last_sequence == last && batch.first_sequence() == first)
+            .copied()
     }
 
     /// Whether `header` may follow. Its epoch and first sequence must continue what is here.

@@ -33,11 +33,8 @@ impl Log {
     /// whose delay is over.
     pub fn retain(&mut self, now: TimestampMs, high_watermark: Offset) -> Result<Vec<DeletedSegment>, LogError> {
         self.remove_due(now)?;
-        let (time, size) = if self.config.cleanup_delete {
-            (self.config.retention_ms, self.config.retention_bytes)
-        } else {
-            (-1, -1)
-        };
+        let (time, size) =
+            if self.config.cleanup_delete { (self.config.retention_ms, self.config.retention_bytes) } else { (-1, -1) };
         let limits = RetentionLimits {
             now,
             retention_ms: time,
@@ -225,4 +222,3 @@ pub fn retired_dir_name(dir_name: &str, unique: &str) -> String {
 pub fn is_retired_dir_name(name: &str) -> bool {
     name.ends_with("-delete")
 }
-

@@ -63,16 +63,16 @@ pub fn answer(dirs: Vec<LogDir>, request: &DescribeLogDirsRequest) -> DescribeLo
 fn result(dir: LogDir, wanted: &Wanted) -> DescribeLogDirsResult {
     let mut topics: BTreeMap<&str, Vec<DescribeLogDirsPartition>> = BTreeMap::new();
     for replica in dir.replicas.iter().filter(|replica| wanted.has(&replica.topic, replica.partition)) {
-        topics.entry(&replica.topic).or_default().push(
-            DescribeLogDirsPartition::default()
-                .with_partition_index(replica.partition)
-                .with_partition_size(i64::try_from(replica.size_bytes).unwrap_or(i64::MAX))
-                .with_offset_lag(replica.offset_lag),
-        );
+        topics.entry(&replica.topic).or_default().push(DescribeLogDirsPartition {
+            partition_index: replica.partition,
+            partition_size: i64::try_from(replica.size_bytes).unwrap_or(i64::MAX),
+            offset_lag: replica.offset_lag,
+            is_future_key: false,
+        });
     }
     let topics = topics.into_iter().map(|(name, mut partitions)| {
         partitions.sort_by_key(|partition| partition.partition_index);
-        DescribeLogDirsTopic::default().with_name(super::text(name).into()).with_partitions(partitions)
+        DescribeLogDirsTopic { name: super::text(name).into(), partitions }
     });
     let error = if dir.offline { crate::base::ErrorCode::KAFKA_STORAGE_ERROR } else { crate::base::ErrorCode::NONE };
     DescribeLogDirsResult {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{message, text};
+use super::message;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ErrorCode;
 use crate::controller::Refusal;
@@ -25,7 +25,11 @@ pub async fn handle_add(
         let sentence = "This quorum has one voter and cannot take another";
         Refusal::new(ErrorCode::INVALID_REQUEST, sentence)
     });
-    Ok(AddRaftVoterResponse::default().with_error_code(refusal.code.code()).with_error_message(message(&refusal)))
+    Ok(AddRaftVoterResponse {
+        error_code: refusal.code.code(),
+        error_message: message(&refusal),
+        ..AddRaftVoterResponse::default()
+    })
 }
 
 pub async fn handle_remove(
@@ -40,8 +44,7 @@ pub async fn handle_remove(
         }
         Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{voter} is not among the voters"))
     });
-    let sentence = text(refusal.message.as_deref().unwrap_or_default());
-    Ok(RemoveRaftVoterResponse::default().with_error_code(refusal.code.code()).with_error_message(Some(sentence)))
+    Ok(RemoveRaftVoterResponse::default().with_error_code(refusal.code.code()).with_error_message(message(&refusal)))
 }
 
 fn check_cluster(broker: &Broker, named: Option<&StrBytes>) -> Result<(), Refusal> {
