@@ -2,8 +2,12 @@
 //! v3 adds a top-level error, v4 the volume's space (KIP-827), v5 whether the directory takes new partitions (KIP-1066).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{Offset, PartitionIndex};
+use crate::host::task;
+use crate::replica::Partitions;
 use crate::wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
@@ -53,6 +57,42 @@ impl Wanted {
     }
 }
 
+pub async fn handle(
+    broker: &Arc<Broker>,
+    _context: &RequestContext,
+    request: DescribeLogDirsRequest,
+) -> Result<DescribeLogDirsResponse, Refused> {
+    let partitions = broker.partitions.clone();
+    // Asks every log for its size: opens those that nobody used yet.
+    let dir = task::blocking(move || log_dir(&partitions)).await;
+    Ok(answer(vec![dir], &request))
+}
+
+fn log_dir(partitions: &Partitions) -> LogDir {
+    let mut replicas = Vec::new();
+    for topic in partitions.topics() {
+        for partition in topic.partitions.iter().flatten() {
+            let name = &partition.identity.topic_partition;
+            let size_bytes = partition.view().map_or(0, |view| view.size_bytes());
+            replicas.push(ReplicaSize {
+                topic: name.topic.clone(),
+                partition: name.partition,
+                size_bytes,
+                offset_lag: 0,
+            });
+        }
+    }
+    let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let space = partitions.disk().space(partitions.log_dir()).ok();
+    LogDir {
+        path: partitions.log_dir().display().to_string(),
+        offline: partitions.failure().is_some(),
+        total_bytes: space.map_or(-1, |space| bytes(space.total_bytes)),
+        usable_bytes: space.map_or(-1, |space| bytes(space.free_bytes)),
+        replicas,
+    }
+}
+
 /// The answer, from what the replica floor knows of its directories.
 pub fn answer(dirs: Vec<LogDir>, request: &DescribeLogDirsRequest) -> DescribeLogDirsResponse {
     let wanted = Wanted::of(request);
@@ -67,7 +107,11 @@ fn result(dir: LogDir, wanted: &Wanted) -> DescribeLogDirsResult {
             partition_index: replica.partition,
             partition_size: i64::try_from(replica.size_bytes).unwrap_or(i64::MAX),
             offset_lag: replica.offset_lag,
+<<<<<<< HEAD
             is_future_key: false,
+=======
+            ..DescribeLogDirsPartition::default()
+>>>>>>> main
         });
     }
     let topics = topics.into_iter().map(|(name, mut partitions)| {
