@@ -38,7 +38,8 @@ const FLOORS: &[(u8, &str, Kind)] = &[
     (3, "security", Pure),
     (3, "log", Sync),
     (4, "peer", World),
-    (5, "replica", Mixed),
+    // Mixed once the leader and follower machine is there; with one broker all of it is driver.
+    (5, "replica", World),
     (5, "quorum", World),
     (6, "controller", Mixed),
     (6, "coordinator", Mixed),

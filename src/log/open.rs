@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicU32;
 
 use arc_swap::ArcSwap;
 
-use super::LogConfig;
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
 use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX};
@@ -24,6 +23,7 @@ use super::view::LogView;
 use crate::base::Offset;
 use crate::host::disk::read_file;
 use crate::host::{Disk, DiskFile};
+use crate::metadata::config::LogConfig;
 use crate::records::BatchHeader;
 
 /// What is known of the directory's last life.
@@ -279,7 +279,7 @@ impl<'a> Opening<'a> {
             recovery: Recovery::default(),
             is_new,
             metadata_unsynced: false,
-            compacted: config.cleanup_compact,
+            compacted: config.cleanup.compact,
             end: End { offset: 0, position: 0 },
         })
     }

@@ -162,17 +162,9 @@ impl Producers {
         self.entries.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// In no order.
     pub fn iter(&self) -> impl Iterator<Item = &ProducerEntry> {
         self.entries.values()
-    }
-
-    pub fn of(&self, producer_id: ProducerId) -> Option<&ProducerEntry> {
-        self.entries.get(&producer_id)
     }
 
     /// Judges a batch that a client sent. A producer that nobody here knows may begin with any sequence: its earlier batches may
@@ -251,9 +243,5 @@ impl Producers {
             entry.current_txn_first_offset.is_some() || now.saturating_sub(last) <= expiration_ms
         });
         before - self.entries.len()
-    }
-
-    pub fn clear(&mut self) {
-        self.entries.clear();
     }
 }
