@@ -197,10 +197,7 @@ fn a_follower_keeps_offsets_and_epochs_as_given() {
     follower.append_as_follower(&bytes).unwrap();
     assert_eq!(values(&follower), filled(0..3));
     assert_eq!(follower.epochs(), leader.epochs());
-    assert!(matches!(
-        follower.append_as_follower(&bytes),
-        Err(AppendError::UnexpectedOffset { got: 0, expected: 3 })
-    ));
+    assert!(matches!(follower.append_as_follower(&bytes), Err(AppendError::UnexpectedOffset { got: 0, expected: 3 })));
     assert!(matches!(follower.append_as_follower(&bytes.slice(..100)), Err(AppendError::UnexpectedOffset { .. })));
     assert!(matches!(follower.append_as_follower(&Bytes::from_static(&[7; 90])), Err(AppendError::Malformed(_))));
 }
