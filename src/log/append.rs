@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::records::{BatchHeader, TimestampType};
 use super::error::{AppendError, Context, LogError, is_disk_full};
 use super::names::LOG;
 use super::partition_log::Log;
 use super::producers::{BatchMemory, Verdict};
 use super::segment::Segment;
 use crate::base::{LeaderEpoch, Offset, TimestampMs};
+use crate::records::{BatchHeader, TimestampType};
 
 /// The bytes at the head of a batch that the broker sets: base offset, length, leader epoch. They stand in front of the CRC's cover.
 const STAMP_BYTES: usize = 16;
+
+/// Positions in an index file have 31 bits.
+const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
 
 /// A batch that has been validated. `bytes` is exactly the batch that `header` was read from.
 #[derive(Clone, Copy, Debug)]
@@ -157,11 +160,11 @@ impl Log {
         last_offset: Offset,
         now: TimestampMs,
     ) -> Result<(), AppendError> {
-        let max = usize::try_from(self.config.segment_bytes).unwrap_or(0);
+        let (bytes, max) = (bytes as u64, self.config.segment_bytes.min(SEGMENT_BYTES_MAX));
         if bytes > max {
             return Err(AppendError::TooLarge { bytes, max });
         }
-        let is_full = self.end_position + bytes as u64 > max as u64;
+        let is_full = self.end_position + bytes > max;
         let offsets_overflow = last_offset - self.active.base_offset() > i64::from(i32::MAX);
         if is_full || offsets_overflow || self.index_is_full() || self.is_old(headers, now) {
             self.roll(now)?;
@@ -170,7 +173,7 @@ impl Log {
     }
 
     fn index_is_full(&self) -> bool {
-        let bytes = u64::try_from(self.config.segment_index_bytes).unwrap_or(0);
+        let bytes = self.config.segment_index_bytes;
         let (offsets, times) = self.active.index_entries();
         // One place in the time index is kept for its closing entry.
         offsets >= (bytes / 8).max(1) || times + 1 >= (bytes / 12).max(2)

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::checkpoint_text::Lines;
 use super::error::{Context, LogError};
 use crate::base::{BrokerId, Offset, TopicPartition};
-use crate::host::disk::{read_file, write_file_atomically};
 use crate::host::Disk;
+use crate::host::disk::{read_file, write_file_atomically};
 
 pub const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
 pub const LOG_START_OFFSETS: &str = "log-start-offset-checkpoint";

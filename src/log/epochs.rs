@@ -105,9 +105,10 @@ impl EpochTable {
         for line in Lines::parse(text)? {
             let [epoch, start_offset] = line.fields()?;
             let entry = EpochStart { epoch: line.number(epoch)?, start_offset: line.number(start_offset)? };
-            let ascends = table.entries.last().is_none_or(|last| {
-                last.epoch < entry.epoch && last.start_offset < entry.start_offset
-            });
+            let ascends = table
+                .entries
+                .last()
+                .is_none_or(|last| last.epoch < entry.epoch && last.start_offset < entry.start_offset);
             if !ascends || entry.epoch < 0 || entry.start_offset < 0 {
                 return Err(line.error("epochs and offsets must ascend"));
             }
@@ -141,8 +142,16 @@ mod tests {
     #[test]
     fn end_offsets_are_the_next_epochs_start() {
         let epochs = table(&[(2, 0), (4, 10), (7, 20)]);
-        let cases =
-            [(-1, (-1, -1)), (1, (1, 0)), (2, (2, 10)), (3, (2, 10)), (4, (4, 20)), (6, (4, 20)), (7, (7, 33)), (8, (-1, -1))];
+        let cases = [
+            (-1, (-1, -1)),
+            (1, (1, 0)),
+            (2, (2, 10)),
+            (3, (2, 10)),
+            (4, (4, 20)),
+            (6, (4, 20)),
+            (7, (7, 33)),
+            (8, (-1, -1)),
+        ];
         for (epoch, expected) in cases {
             assert_eq!(epochs.end_offset(epoch, 33), expected, "epoch {epoch}");
         }
@@ -173,7 +182,9 @@ mod tests {
         let epochs = table(&[(2, 5), (4, 10)]);
         assert_eq!(epochs.to_text(), "0\n2\n2 5\n4 10\n");
         assert_eq!(EpochTable::parse(&epochs.to_text()).unwrap(), epochs);
-        for text in ["", "1\n0\n", "0\n2\n2 5\n", "0\n1\n2 5\n4 10\n", "0\n1\nx 5\n", "0\n2\n4 10\n2 5\n", "0\n1\n1 2 3\n"] {
+        for text in
+            ["", "1\n0\n", "0\n2\n2 5\n", "0\n1\n2 5\n4 10\n", "0\n1\nx 5\n", "0\n2\n4 10\n2 5\n", "0\n1\n1 2 3\n"]
+        {
             assert!(EpochTable::parse(text).is_err(), "{text:?}");
         }
     }

@@ -64,7 +64,7 @@ pub enum AppendError {
 
     /// `RECORD_LIST_TOO_LARGE`: all batches together do not fit into one segment.
     #[error("{bytes} bytes do not fit into a segment of {max}")]
-    TooLarge { bytes: usize, max: usize },
+    TooLarge { bytes: u64, max: u64 },
 
     /// A follower was given offsets that do not continue its log.
     #[error("batch begins at offset {got}, expected at least {expected}")]

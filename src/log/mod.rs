@@ -14,7 +14,6 @@
 mod append;
 mod checkpoint_text;
 pub mod checkpoints;
-mod config_stub;
 mod epochs;
 mod error;
 mod file_cache;
@@ -34,7 +33,6 @@ mod times;
 mod view;
 
 pub use append::{Appended, NewBatch};
-pub use config_stub::LogConfig;
 pub use epochs::{EpochStart, EpochTable};
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;

@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicU32;
 
 use arc_swap::ArcSwap;
 
-use super::LogConfig;
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
 use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX};
@@ -24,6 +23,7 @@ use super::view::LogView;
 use crate::base::Offset;
 use crate::host::disk::read_file;
 use crate::host::{Disk, DiskFile};
+use crate::metadata::config::LogConfig;
 use crate::records::BatchHeader;
 
 /// What is known of the directory's last life.
@@ -78,7 +78,8 @@ impl Log {
         let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
         let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
         let segments: Arc<[Arc<Segment>]> = segments.into();
-        let flushed = if how.clean_shutdown { end.offset } else { how.recovery_point.clamp(log_start_offset, end.offset) };
+        let flushed =
+            if how.clean_shutdown { end.offset } else { how.recovery_point.clamp(log_start_offset, end.offset) };
         let view = LogView {
             log_start_offset,
             log_end_offset: end.offset,
@@ -278,7 +279,7 @@ impl<'a> Opening<'a> {
             recovery: Recovery::default(),
             is_new,
             metadata_unsynced: false,
-            compacted: config.cleanup_compact,
+            compacted: config.cleanup.compact,
             end: End { offset: 0, position: 0 },
         })
     }

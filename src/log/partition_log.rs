@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 
-use super::LogConfig;
 use super::epochs::EpochTable;
 use super::file_cache::FileCache;
 use super::producers::{ProducerEntry, Producers};
@@ -17,6 +16,7 @@ use super::segment::{Home, Segment};
 use super::view::LogView;
 use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
 use crate::host::Host;
+use crate::metadata::config::LogConfig;
 
 /// The machine, and the descriptors that all logs share.
 #[derive(Clone)]
@@ -216,5 +216,5 @@ impl Log {
 }
 
 pub(super) fn interval_of(config: &LogConfig) -> u32 {
-    u32::try_from(config.index_interval_bytes).unwrap_or(0)
+    u32::try_from(config.index_interval_bytes).unwrap_or(u32::MAX)
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::error::{Context, LogError};
 use super::names::PARTITION_METADATA;
 use crate::base::TopicId;
-use crate::host::disk::{read_file, write_file_atomically};
 use crate::host::Disk;
+use crate::host::disk::{read_file, write_file_atomically};
 
 /// The topic id of the directory; `None` without the file.
 pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<TopicId>, LogError> {

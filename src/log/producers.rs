@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::records::BatchHeader;
 use super::error::AppendError;
 use crate::base::ids::NO_SEQUENCE;
 use crate::base::{Offset, ProducerEpoch, ProducerId, TimestampMs};
+use crate::records::BatchHeader;
 
 /// Batches remembered for each producer: what a client may have in flight with idempotence.
 pub const BATCHES_MAX: usize = 5;
@@ -115,7 +115,11 @@ impl ProducerEntry {
             return None;
         }
         let (first, last) = (header.base_sequence, header.last_sequence());
-        self.batches().iter().rev().find(|batch| batch.last_sequence == last && batch.first_sequence() == first).copied()
+        self.batches()
+            .iter()
+            .rev()
+            .find(|batch| batch.last_sequence == last && batch.first_sequence() == first)
+            .copied()
     }
 
     /// Whether `header` may follow. Its epoch and first sequence must continue what is here.
@@ -158,17 +162,9 @@ impl Producers {
         self.entries.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// In no order.
     pub fn iter(&self) -> impl Iterator<Item = &ProducerEntry> {
         self.entries.values()
-    }
-
-    pub fn of(&self, producer_id: ProducerId) -> Option<&ProducerEntry> {
-        self.entries.get(&producer_id)
     }
 
     /// Judges a batch that a client sent. A producer that nobody here knows may begin with any sequence: its earlier batches may
@@ -247,9 +243,5 @@ impl Producers {
             entry.current_txn_first_offset.is_some() || now.saturating_sub(last) <= expiration_ms
         });
         before - self.entries.len()
-    }
-
-    pub fn clear(&mut self) {
-        self.entries.clear();
     }
 }

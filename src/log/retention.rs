@@ -13,12 +13,12 @@ pub struct SegmentSummary {
     pub newest_ms: TimestampMs,
 }
 
-/// The limits, as the topic's settings have them: -1 is none.
+/// The limits. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetentionLimits {
     pub now: TimestampMs,
-    pub retention_ms: i64,
-    pub retention_bytes: i64,
+    pub retention_ms: Option<i64>,
+    pub retention_bytes: Option<u64>,
     pub log_start_offset: Offset,
     /// Only what ends at or below it may go.
     pub high_watermark: Offset,
@@ -59,11 +59,10 @@ fn reason(segment: &SegmentSummary, left: u64, is_last: bool, limits: &Retention
     if !is_last && segment.end_offset <= limits.log_start_offset {
         return Some(Reason::LogStart);
     }
-    if limits.retention_ms >= 0 && limits.now.saturating_sub(segment.newest_ms) > limits.retention_ms {
+    if limits.retention_ms.is_some_and(|max| limits.now.saturating_sub(segment.newest_ms) > max) {
         return Some(Reason::Time);
     }
-    let bytes_max = u64::try_from(limits.retention_bytes).ok()?;
-    (left.checked_sub(segment.bytes)? >= bytes_max).then_some(Reason::Size)
+    (left.checked_sub(segment.bytes)? >= limits.retention_bytes?).then_some(Reason::Size)
 }
 
 #[cfg(test)]
@@ -87,8 +86,8 @@ mod tests {
     fn limits() -> RetentionLimits {
         RetentionLimits {
             now: NOW,
-            retention_ms: 7 * DAY,
-            retention_bytes: -1,
+            retention_ms: Some(7 * DAY),
+            retention_bytes: None,
             log_start_offset: 0,
             high_watermark: Offset::MAX,
         }
@@ -119,15 +118,15 @@ mod tests {
 
     #[test]
     fn no_limit_keeps_everything() {
-        let limits = RetentionLimits { retention_ms: -1, ..limits() };
+        let limits = RetentionLimits { retention_ms: None, ..limits() };
         assert_eq!(choose(&segments(&[0, 0, 0]), &limits), []);
     }
 
     #[test]
     fn size_keeps_at_least_the_limit() {
-        let limits = RetentionLimits { retention_ms: -1, retention_bytes: 250, ..limits() };
+        let limits = RetentionLimits { retention_ms: None, retention_bytes: Some(250), ..limits() };
         assert_eq!(choose(&segments(&[NOW; 5]), &limits), [Reason::Size, Reason::Size]);
-        let limits = RetentionLimits { retention_bytes: 0, ..limits };
+        let limits = RetentionLimits { retention_bytes: Some(0), ..limits };
         assert_eq!(choose(&segments(&[NOW; 2]), &limits), [Reason::Size, Reason::Size]);
     }
 

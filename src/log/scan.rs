@@ -3,8 +3,8 @@
 
 use std::io;
 
-use crate::records::{BATCH_HEADER_BYTES, BatchHeader};
 use crate::host::DiskFile;
+use crate::records::{BATCH_HEADER_BYTES, BatchHeader};
 
 /// How much the header walk reads at once: a few small batches, without much waste on large ones.
 const HEADER_WINDOW_BYTES: usize = 4096;

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::RwLock;
 
-use crate::records::BatchHeader;
 use super::error::{Context, LogError};
 use super::file_cache::{FileCache, Slot};
 use super::names::{self, DELETED, INDEX, LOG, TIME_INDEX};
@@ -19,6 +18,7 @@ use super::scan::{Found, HeaderWalk};
 use super::sparse_index::{OffsetEntry, SparseIndex, TimeEntry};
 use crate::base::{Offset, TimestampMs};
 use crate::host::{DiskFile, OpenMode};
+use crate::records::BatchHeader;
 
 /// Batches whose places are remembered in memory.
 const RECENT_MAX: usize = 64;
@@ -349,7 +349,8 @@ impl Segment {
             let bytes = header.size_bytes() as u64;
             largest = largest.max(bytes);
             if header.last_offset() >= target {
-                let place = Place { position, bytes, base_offset: header.base_offset, last_offset: header.last_offset() };
+                let place =
+                    Place { position, bytes, base_offset: header.base_offset, last_offset: header.last_offset() };
                 return Ok(self.judge_walk(position - first, largest).unwrap_or(Walked::To(Some(place))));
             }
         }
@@ -446,7 +447,8 @@ impl Segment {
         let time = written.1.last_where(&*times, |entry| entry.relative_offset <= offset.relative_offset);
         let time = time.context("read", &self.path(TIME_INDEX))?;
         let (Some((place, _)), Some((time_place, time))) = (place, time) else { return Ok(None) };
-        let max = MaxTimestamp { timestamp: time.timestamp, offset: self.base_offset + i64::from(time.relative_offset) };
+        let max =
+            MaxTimestamp { timestamp: time.timestamp, offset: self.base_offset + i64::from(time.relative_offset) };
         if !self.batch_is_there(offset)? || !self.time_is_true(max)? {
             return Ok(None);
         }
@@ -500,7 +502,8 @@ impl Segment {
         };
         let written = self.state.read().times.written();
         let entry = written.at(&*times, last).context("read", &self.path(TIME_INDEX))?;
-        let max = MaxTimestamp { timestamp: entry.timestamp, offset: self.base_offset + i64::from(entry.relative_offset) };
+        let max =
+            MaxTimestamp { timestamp: entry.timestamp, offset: self.base_offset + i64::from(entry.relative_offset) };
         Ok(self.time_is_true(max)?.then_some(max))
     }
 
@@ -520,7 +523,8 @@ impl Segment {
             },
         };
         let Some(entry) = entry else { return Ok(self.base_offset) };
-        let max = MaxTimestamp { timestamp: entry.timestamp, offset: self.base_offset + i64::from(entry.relative_offset) };
+        let max =
+            MaxTimestamp { timestamp: entry.timestamp, offset: self.base_offset + i64::from(entry.relative_offset) };
         if self.time_is_true(max)? {
             return Ok(max.offset);
         }

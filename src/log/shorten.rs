@@ -33,15 +33,11 @@ impl Log {
     /// whose delay is over.
     pub fn retain(&mut self, now: TimestampMs, high_watermark: Offset) -> Result<Vec<DeletedSegment>, LogError> {
         self.remove_due(now)?;
-        let (time, size) = if self.config.cleanup_delete {
-            (self.config.retention_ms, self.config.retention_bytes)
-        } else {
-            (-1, -1)
-        };
+        let deletes = self.config.cleanup.delete;
         let limits = RetentionLimits {
             now,
-            retention_ms: time,
-            retention_bytes: size,
+            retention_ms: self.config.retention_ms.filter(|_| deletes),
+            retention_bytes: self.config.retention_bytes.filter(|_| deletes),
             log_start_offset: self.log_start_offset,
             high_watermark,
         };
@@ -225,4 +221,3 @@ pub fn retired_dir_name(dir_name: &str, unique: &str) -> String {
 pub fn is_retired_dir_name(name: &str) -> bool {
     name.ends_with("-delete")
 }
-

@@ -61,7 +61,9 @@ impl LogView {
             return Ok(None);
         }
         match self.find(from) {
-            Ok(Some((at, place))) if place.base_offset < up_to => self.slice(at, place, bytes_max, up_to, min_one_batch),
+            Ok(Some((at, place))) if place.base_offset < up_to => {
+                self.slice(at, place, bytes_max, up_to, min_one_batch)
+            }
             Ok(_) => Ok(None),
             // The segment has just been removed by retention: the log now starts behind it.
             Err(error) if error.is_not_found() => Err(self.out_of_range(from)),

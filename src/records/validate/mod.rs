@@ -163,13 +163,24 @@ fn limits(payload: &[u8], rules: &AppendRules) -> StreamLimits {
     }
 }
 
+/// What a topic does with the timestamps of a batch's records.
+#[derive(Clone, Copy, Debug)]
+enum Timestamps {
+    /// They must be within the topic's limits.
+    Limited,
+    /// The broker's time takes their place.
+    Ignored,
+    /// The broker's time would, had the producer not claimed to have set it. Kafka refuses this too, but only on such topics.
+    Usurped,
+}
+
 /// Gathers what the records say, and which of them the topic refuses.
 struct Check<'r> {
     rules: &'r AppendRules,
     now: TimestampMs,
     base_timestamp: TimestampMs,
     max_timestamp: TimestampMs,
-    timestamps_limited: bool,
+    timestamps: Timestamps,
     issues: Vec<RecordIssue>,
     issue_count: usize,
     timestamp_refused: bool,
@@ -182,14 +193,18 @@ impl<'r> Check<'r> {
             now,
             base_timestamp: header.base_timestamp,
             max_timestamp: NO_TIMESTAMP,
-            timestamps_limited: rules.timestamp_type == TimestampType::CreateTime,
+            timestamps: match (rules.timestamp_type, header.timestamp_type()) {
+                (TimestampType::CreateTime, _) => Timestamps::Limited,
+                (TimestampType::LogAppendTime, TimestampType::CreateTime) => Timestamps::Ignored,
+                (TimestampType::LogAppendTime, TimestampType::LogAppendTime) => Timestamps::Usurped,
+            },
             issues: Vec::new(),
             issue_count: 0,
             timestamp_refused: false,
         }
     }
 
-    /// A client's claim of LogAppendTime is not believed: every record has its own time.
+    /// Every record has its own time here, even in a batch that claims LogAppendTime.
     #[inline(always)]
     fn record(&mut self, index: i32, seen: Seen) -> Result<(), Fault> {
         if seen.offset_delta != index {
@@ -200,8 +215,13 @@ impl<'r> Check<'r> {
         self.max_timestamp = self.max_timestamp.max(timestamp);
         if self.rules.compacted && !seen.has_key {
             self.refuse_key(index);
-        } else if self.timestamps_limited && !self.is_within_limits(timestamp) {
-            self.refuse_timestamp(index, timestamp);
+        } else {
+            match self.timestamps {
+                Timestamps::Limited if self.is_within_limits(timestamp) => {}
+                Timestamps::Limited => self.refuse_timestamp(index, timestamp),
+                Timestamps::Ignored => {}
+                Timestamps::Usurped => self.refuse_usurped(index),
+            }
         }
         Ok(())
     }
@@ -225,6 +245,12 @@ impl<'r> Check<'r> {
         let from = self.now.saturating_sub(self.rules.before_max_ms);
         let to = self.now.saturating_add(self.rules.after_max_ms);
         self.refuse(batch_index, || format!("timestamp {timestamp} is outside of {from} to {to}"));
+    }
+
+    #[cold]
+    fn refuse_usurped(&mut self, batch_index: i32) {
+        self.timestamp_refused = true;
+        self.refuse(batch_index, || "LogAppendTime is for the broker to set, not for a producer".to_owned());
     }
 
     fn refuse(&mut self, batch_index: i32, message: impl FnOnce() -> String) {

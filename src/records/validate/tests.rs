@@ -222,6 +222,15 @@ fn append_time_stamps_the_batch_and_lifts_the_limits() {
 }
 
 #[test]
+fn a_claim_of_append_time_is_refused_where_the_broker_sets_it() {
+    let batch = batch(&three(), Codec::None, |header| {
+        header.attributes = header.attributes.with_timestamp_type(TimestampType::LogAppendTime);
+    });
+    let error = validate(&batch, &append_time(), NOW).unwrap_err();
+    assert_eq!((error.error_code(), error.record_errors().len()), (ErrorCode::INVALID_TIMESTAMP, 3));
+}
+
+#[test]
 fn timestamps_outside_the_limits_are_named() {
     let rules = AppendRules { before_max_ms: 1000, after_max_ms: 2000, ..AppendRules::default() };
     let at = |timestamp: i64| timestamp - BASE_TIMESTAMP;
