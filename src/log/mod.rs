@@ -1,1 +1,48 @@
-//! To come.
+//! Floor 3, sync: one partition's log on one disk, in Apache Kafka's layout and formats. Blocking calls over `host`'s disk and no
+//! suspension: what a function checked stays true to its end.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `partition_log` | [`Log`], the owner's side; `open`, `append`, `flush` and `shorten` hold its methods by purpose |
+//! | `view` | [`LogView`], the readers' side; `times` looks offsets up by time |
+//! | `segment` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
+//! | `epochs`, `producers`, `retention` | pure: leader epochs, idempotent producers, what may be removed |
+//! | `producer_snapshot`, `partition_metadata`, `checkpoint_text`, `names` | file formats |
+//! | `checkpoints` | the files beside the partition directories |
+//! | `file_cache` | the bound on open descriptors |
+
+mod append;
+mod checkpoint_text;
+pub mod checkpoints;
+mod epochs;
+mod error;
+mod file_cache;
+mod flush;
+mod names;
+mod open;
+mod partition_log;
+mod partition_metadata;
+mod producer_snapshot;
+mod producers;
+mod retention;
+mod scan;
+mod segment;
+mod shorten;
+mod sparse_index;
+mod times;
+mod view;
+
+pub use append::{Appended, NewBatch};
+pub use epochs::{EpochStart, EpochTable};
+pub use error::{AppendError, LogError, ReadError};
+pub use file_cache::FileCache;
+pub use flush::FlushTargets;
+pub use open::{OpenHow, Recovery};
+pub use partition_log::{Log, LogEnv, LogIdentity};
+pub use partition_metadata::read as read_topic_id;
+pub use producers::{BatchMemory, ProducerEntry};
+pub use retention::Reason;
+pub use segment::{MaxTimestamp, Place, Segment};
+pub use shorten::{DeletedSegment, is_retired_dir_name, retired_dir_name};
+pub use times::TimedOffset;
+pub use view::{LogView, ReadSlice};

@@ -1,9 +1,23 @@
 //! AlterConfigs: everything that is set on a resource, replaced (v0 to v2; the incremental form is KIP-339's).
 
-use super::{text, told};
-use crate::controller::decide::configs::{ResourceOutcome, ResourceValues};
+use std::sync::Arc;
+
+use super::{change, text, told};
+use crate::api::{Broker, Refused, RequestContext};
+use crate::controller::decide::configs::{self, ConfigChange, ResourceOutcome, ResourceValues};
+use crate::metadata::Image;
 use crate::wire::messages::alter_configs_response::AlterConfigsResourceResponse;
 use crate::wire::messages::{AlterConfigsRequest, AlterConfigsResponse};
+
+pub async fn handle(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    request: AlterConfigsRequest,
+) -> Result<AlterConfigsResponse, Refused> {
+    let resources = resources(&request);
+    let decide = move |image: &Image, with: &ConfigChange<'_>| configs::alter_configs(image, &resources, with);
+    Ok(response(&change(broker, context, request.validate_only, decide).await?))
+}
 
 fn resources(request: &AlterConfigsRequest) -> Vec<ResourceValues> {
     let values = |config: &crate::wire::messages::alter_configs_request::AlterableConfig| {

@@ -3,7 +3,10 @@
 //! v1 synonyms, v3 types and documentation (KIP-569), v4 flexible. Secrets are named and never shown. A list of keys that is null or
 //! empty asks for all; keys that nobody knows are left out.
 
+use std::sync::Arc;
+
 use super::{View, text};
+use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{BrokerId, ErrorCode};
 use crate::controller::decide::Refusal;
 use crate::metadata::config::ConfigSource;
@@ -14,6 +17,15 @@ use crate::wire::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
 use crate::wire::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
+
+pub async fn handle(
+    broker: &Arc<Broker>,
+    _context: &RequestContext,
+    request: DescribeConfigsRequest,
+) -> Result<DescribeConfigsResponse, Refused> {
+    let image = broker.image();
+    Ok(respond(&request, View::of(broker, &image)))
+}
 
 fn respond(request: &DescribeConfigsRequest, view: View<'_>) -> DescribeConfigsResponse {
     let results = request.resources.iter().map(|resource| describe_one(request, resource, view)).collect();

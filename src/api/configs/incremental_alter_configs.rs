@@ -1,10 +1,25 @@
 //! IncrementalAlterConfigs (KIP-339): single keys set, deleted, appended to and subtracted from; v1 is flexible.
 
-use super::{text, told};
-use crate::controller::decide::configs::{Edit, EditOp, ResourceEdits, ResourceOutcome};
+use std::sync::Arc;
+
+use super::{change, text, told};
+use crate::api::{Broker, Refused, RequestContext};
+use crate::controller::decide::configs::{self, ConfigChange, Edit, EditOp, ResourceEdits, ResourceOutcome};
+use crate::metadata::Image;
 use crate::wire::messages::incremental_alter_configs_request::{AlterConfigsResource, AlterableConfig};
 use crate::wire::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use crate::wire::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
+
+pub async fn handle(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    request: IncrementalAlterConfigsRequest,
+) -> Result<IncrementalAlterConfigsResponse, Refused> {
+    let resources = resources(&request);
+    let decide =
+        move |image: &Image, with: &ConfigChange<'_>| configs::incremental_alter_configs(image, &resources, with);
+    Ok(response(&change(broker, context, request.validate_only, decide).await?))
+}
 
 fn resources(request: &IncrementalAlterConfigsRequest) -> Vec<ResourceEdits> {
     let edit = |config: &AlterableConfig| Edit {

@@ -3,7 +3,10 @@
 //! v0 (KIP-714, then ListClientMetricsResources) names client-metrics subscriptions; v1 (KIP-1142) the kinds that are asked for, or
 //! all when none is.
 
+use std::sync::Arc;
+
 use super::text;
+use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ErrorCode;
 use crate::metadata::{Image, ResourceKind};
 use crate::wire::messages::list_config_resources_response::ConfigResource;
@@ -16,6 +19,14 @@ const ALL: [ResourceKind; 5] = [
     ResourceKind::ClientMetrics,
     ResourceKind::Group,
 ];
+
+pub async fn handle(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    request: ListConfigResourcesRequest,
+) -> Result<ListConfigResourcesResponse, Refused> {
+    Ok(respond(context.api_version, &request, &broker.image()))
+}
 
 fn respond(version: i16, request: &ListConfigResourcesRequest, image: &Image) -> ListConfigResourcesResponse {
     let response = ListConfigResourcesResponse::default();

@@ -6,11 +6,13 @@ pub mod incremental_alter_configs;
 pub mod list_config_resources;
 pub mod log_levels;
 
+use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{BrokerId, ErrorCode};
-use crate::controller::decide::Refusal;
-use crate::controller::decide::configs::ResourceOutcome;
+use crate::controller::decide::configs::{ConfigChange, ConfigReply, ResourceOutcome};
+use crate::controller::decide::{Decision, Refusal};
 use crate::metadata::Image;
 use crate::metadata::config::{BrokerLayers, Lookup};
+use crate::telemetry::Reason;
 use crate::wire::messages::StrBytes;
 
 pub use log_levels::LogLevels;
@@ -26,6 +28,15 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    fn of(broker: &'a Broker, image: &'a Image) -> View<'a> {
+        View {
+            image,
+            node_id: broker.options.node_id,
+            fixed: &*broker.options.static_properties,
+            log_levels: &broker.log_levels,
+        }
+    }
+
     fn layers(&self) -> BrokerLayers<'a> {
         BrokerLayers::of(self.image, self.node_id, self.fixed)
     }
@@ -33,6 +44,32 @@ impl<'a> View<'a> {
 
 fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
+}
+
+/// Decides a change on the newest image, keeps it unless the client only wants to know, and waits until it holds here.
+async fn change(
+    broker: &Broker,
+    context: &RequestContext,
+    validate_only: bool,
+    decide: impl FnOnce(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
+) -> Result<Vec<ResourceOutcome>, Refused> {
+    let (node_id, fixed) = (broker.options.node_id, broker.options.static_properties.clone());
+    let decide = move |image: &Image| {
+        let below = BrokerLayers::of(image, node_id, &*fixed);
+        decide(image, &ConfigChange { node_id, below, loggers: log_levels::LOGGERS })
+    };
+    if validate_only {
+        return Ok(decide(&broker.image()).reply.outcomes);
+    }
+    let (reply, offset) = broker
+        .controller
+        .change(decide)
+        .await
+        .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
+    broker.partitions.caught_up_to(offset).await;
+    broker.log_levels.change(&reply.log_levels);
+    log_changes(&reply.outcomes, context.client_id_or_empty());
+    Ok(reply.outcomes)
 }
 
 /// Code and message of an outcome.

@@ -1,0 +1,536 @@
+//! A disk in memory that keeps two pictures: what programs see, and what a power cut would leave. Content moves from the first to
+//! the second with a file's `sync_data`, names with a directory's `sync_dir`; anything else may be lost, in part or whole.
+//!
+//! Faults are set beforehand: a number of writes after which the power is gone, a size after which the disk is full, a sync that
+//! fails. All that looks random follows from the seed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::os::fd::RawFd;
+use std::path::{Component, Path};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::SimEntropy;
+use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode};
+
+/// What a device writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
+/// How a machine goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The process alone dies: the system still has every write.
+    Process,
+    /// The power goes: nothing unsynced survives.
+    PowerLosesAll,
+    /// The power goes: of what was unsynced any sectors and any names survive, as the seed has it.
+    PowerLosesSome,
+}
+
+/// A disk. Clones of the `Arc` around it are the same disk; open files die with a crash.
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    nodes: Vec<Node>,
+    entropy: SimEntropy,
+    /// Goes up with each crash; files opened before are dead.
+    life: u64,
+    writes: u64,
+    writes_until_cut: Option<u64>,
+    syncs_until_failure: Option<u64>,
+    capacity_bytes: u64,
+    locked: Vec<usize>,
+}
+
+enum Node {
+    File(FileNode),
+    Dir(DirNode),
+}
+
+#[derive(Default)]
+struct FileNode {
+    seen: Vec<u8>,
+    durable: Vec<u8>,
+    unsynced: Vec<Edit>,
+}
+
+enum Edit {
+    Write { position: usize, bytes: Vec<u8> },
+    SetLen(usize),
+}
+
+#[derive(Default)]
+struct DirNode {
+    seen: BTreeMap<String, usize>,
+    durable: BTreeMap<String, usize>,
+}
+
+const ROOT: usize = 0;
+
+impl SimDisk {
+    /// An empty disk without faults.
+    pub fn new(seed: u64) -> SimDisk {
+        SimDisk {
+            state: Arc::new(Mutex::new(State {
+                nodes: vec![Node::Dir(DirNode::default())],
+                entropy: SimEntropy::new(seed),
+                life: 0,
+                writes: 0,
+                writes_until_cut: None,
+                syncs_until_failure: None,
+                capacity_bytes: u64::MAX,
+                locked: Vec::new(),
+            })),
+        }
+    }
+
+    /// Calls so far that change something: writes, syncs, names.
+    pub fn write_count(&self) -> u64 {
+        self.state.lock().writes
+    }
+
+    /// Cuts the power in the middle of the changing call number `count` from now (1 is the next one). That call and all behind
+    /// it fail, until [`SimDisk::crash`].
+    pub fn cut_power_at(&self, count: u64) {
+        self.state.lock().writes_until_cut = Some(count);
+    }
+
+    /// Makes the `count`th sync from now fail (1 is the next one), and lose what it should have kept.
+    pub fn fail_sync_at(&self, count: u64) {
+        self.state.lock().syncs_until_failure = Some(count);
+    }
+
+    /// How much all files together may hold.
+    pub fn set_capacity_bytes(&self, bytes: u64) {
+        self.state.lock().capacity_bytes = bytes;
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        self.state.lock().used_bytes()
+    }
+
+    /// The machine goes down and comes up again: open files are dead, faults are over.
+    pub fn crash(&self, how: Crash) {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.life += 1;
+        state.writes_until_cut = None;
+        state.syncs_until_failure = None;
+        state.locked.clear();
+        for node in &mut state.nodes {
+            match node {
+                Node::File(file) => file.crash(how, &state.entropy),
+                Node::Dir(dir) => dir.crash(how, &state.entropy),
+            }
+        }
+    }
+
+    /// Changes a file behind everybody's back, as failing hardware does.
+    pub fn corrupt(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let id = state.find(path)?;
+        let file = state.file(id)?;
+        change(&mut file.seen);
+        file.durable = file.seen.clone();
+        file.unsynced.clear();
+        Ok(())
+    }
+
+    /// A file's content as programs see it.
+    pub fn content(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut state = self.state.lock();
+        let id = state.find(path)?;
+        Ok(state.file(id)?.seen.clone())
+    }
+}
+
+impl FileNode {
+    fn apply(content: &mut Vec<u8>, edit: &Edit) {
+        match edit {
+            Edit::SetLen(len) => content.resize(*len, 0),
+            Edit::Write { position, bytes } => {
+                let end = position + bytes.len();
+                if content.len() < end {
+                    content.resize(end, 0);
+                }
+                if let Some(target) = content.get_mut(*position..end) {
+                    target.copy_from_slice(bytes);
+                }
+            }
+        }
+    }
+
+    fn edit(&mut self, edit: Edit) {
+        FileNode::apply(&mut self.seen, &edit);
+        self.unsynced.push(edit);
+    }
+
+    fn sync(&mut self) {
+        self.durable.clone_from(&self.seen);
+        self.unsynced.clear();
+    }
+
+    fn crash(&mut self, how: Crash, entropy: &SimEntropy) {
+        match how {
+            Crash::Process => return self.sync(),
+            Crash::PowerLosesAll => {}
+            Crash::PowerLosesSome => self.keep_some(entropy),
+        }
+        self.seen.clone_from(&self.durable);
+        self.unsynced.clear();
+    }
+
+    /// Any subset of the unsynced sectors reaches the device; the length may be anything between.
+    fn keep_some(&mut self, entropy: &SimEntropy) {
+        for edit in std::mem::take(&mut self.unsynced) {
+            match edit {
+                Edit::SetLen(_) if entropy.below(2) == 0 => {}
+                Edit::SetLen(len) => self.durable.resize(len, 0),
+                Edit::Write { position, bytes } => {
+                    let mut at = 0;
+                    while at < bytes.len() {
+                        let to_border = SECTOR_BYTES - (position + at) % SECTOR_BYTES;
+                        let to = bytes.len().min(at + to_border);
+                        if entropy.below(3) > 0 {
+                            let part = bytes.get(at..to).unwrap_or_default().to_vec();
+                            FileNode::apply(&mut self.durable, &Edit::Write { position: position + at, bytes: part });
+                        }
+                        at = to;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl DirNode {
+    fn crash(&mut self, how: Crash, entropy: &SimEntropy) {
+        match how {
+            Crash::Process => self.durable.clone_from(&self.seen),
+            Crash::PowerLosesAll => self.seen.clone_from(&self.durable),
+            Crash::PowerLosesSome => {
+                let names: Vec<String> = self.seen.keys().chain(self.durable.keys()).cloned().collect();
+                for name in names {
+                    if entropy.below(2) == 0 {
+                        match self.seen.get(&name) {
+                            Some(&id) => self.durable.insert(name, id),
+                            None => self.durable.remove(&name),
+                        };
+                    }
+                }
+                self.seen.clone_from(&self.durable);
+            }
+        }
+    }
+}
+
+fn not_found() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+fn power_is_off() -> io::Error {
+    io::Error::other("the simulated power is off")
+}
+
+impl State {
+    fn used_bytes(&self) -> u64 {
+        let sizes = self.nodes.iter().map(|node| match node {
+            Node::File(file) => file.seen.len() as u64,
+            Node::Dir(_) => 0,
+        });
+        sizes.sum()
+    }
+
+    fn dir(&mut self, id: usize) -> io::Result<&mut DirNode> {
+        match self.nodes.get_mut(id) {
+            Some(Node::Dir(dir)) => Ok(dir),
+            _ => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn file(&mut self, id: usize) -> io::Result<&mut FileNode> {
+        match self.nodes.get_mut(id) {
+            Some(Node::File(file)) => Ok(file),
+            _ => Err(io::ErrorKind::IsADirectory.into()),
+        }
+    }
+
+    fn child(&mut self, dir: usize, name: &str) -> io::Result<Option<usize>> {
+        Ok(self.dir(dir)?.seen.get(name).copied())
+    }
+
+    fn find(&mut self, path: &Path) -> io::Result<usize> {
+        names(path).into_iter().try_fold(ROOT, |id, name| self.child(id, &name)?.ok_or_else(not_found))
+    }
+
+    /// The directory that holds `path`, and its last name.
+    fn find_parent(&mut self, path: &Path) -> io::Result<(usize, String)> {
+        let name = names(path).pop().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.find(path.parent().unwrap_or(Path::new("/")))?, name))
+    }
+
+    /// Counts a changing call. `Err` when the power is off; `true` when it goes off in the middle of this one.
+    fn change(&mut self) -> io::Result<bool> {
+        self.writes += 1;
+        match self.writes_until_cut {
+            None => Ok(false),
+            Some(0) => Err(power_is_off()),
+            Some(left) => {
+                self.writes_until_cut = Some(left - 1);
+                Ok(left == 1)
+            }
+        }
+    }
+
+    /// A changing call that is done whole or not at all.
+    fn atomic_change(&mut self) -> io::Result<()> {
+        if self.change()? { Err(power_is_off()) } else { Ok(()) }
+    }
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let normal = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    normal.collect()
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.state.lock();
+        let (parent, name) = state.find_parent(path)?;
+        let id = match (state.child(parent, &name)?, mode) {
+            (None, OpenMode::Read | OpenMode::ReadWrite) => return Err(not_found()),
+            (Some(_), OpenMode::CreateNew) => return Err(io::ErrorKind::AlreadyExists.into()),
+            (Some(id), OpenMode::Truncate) => {
+                state.atomic_change()?;
+                state.file(id)?.edit(Edit::SetLen(0));
+                id
+            }
+            (Some(id), _) => id,
+            (None, _) => {
+                state.atomic_change()?;
+                state.nodes.push(Node::File(FileNode::default()));
+                let id = state.nodes.len() - 1;
+                state.dir(parent)?.seen.insert(name, id);
+                id
+            }
+        };
+        state.file(id)?;
+        let writable = mode != OpenMode::Read;
+        Ok(Arc::new(SimFile { state: Arc::clone(&self.state), id, life: state.life, writable }))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let mut id = ROOT;
+        for name in names(path) {
+            id = match state.child(id, &name)? {
+                Some(child) => child,
+                None => {
+                    state.atomic_change()?;
+                    state.nodes.push(Node::Dir(DirNode::default()));
+                    let child = state.nodes.len() - 1;
+                    state.dir(id)?.seen.insert(name, child);
+                    child
+                }
+            };
+        }
+        Ok(())
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut state = self.state.lock();
+        let id = state.find(path)?;
+        let entries = state.dir(id)?.seen.clone();
+        let entry = |(name, id): (String, usize)| match state.nodes.get(id) {
+            Some(Node::File(file)) => DirEntry { name, is_dir: false, len: file.seen.len() as u64 },
+            _ => DirEntry { name, is_dir: true, len: 0 },
+        };
+        Ok(entries.into_iter().map(entry).collect())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.state.lock().find(path).is_ok()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let (from_dir, from_name) = state.find_parent(from)?;
+        let (to_dir, to_name) = state.find_parent(to)?;
+        let id = state.child(from_dir, &from_name)?.ok_or_else(not_found)?;
+        state.atomic_change()?;
+        state.dir(from_dir)?.seen.remove(&from_name);
+        state.dir(to_dir)?.seen.insert(to_name, id);
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let (parent, name) = state.find_parent(path)?;
+        let id = state.child(parent, &name)?.ok_or_else(not_found)?;
+        state.file(id)?;
+        state.atomic_change()?;
+        state.dir(parent)?.seen.remove(&name);
+        Ok(())
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let (parent, name) = state.find_parent(path)?;
+        let id = state.child(parent, &name)?.ok_or_else(not_found)?;
+        state.dir(id)?;
+        state.atomic_change()?;
+        state.dir(parent)?.seen.remove(&name);
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        let id = state.find(path)?;
+        state.atomic_change()?;
+        let dir = state.dir(id)?;
+        dir.durable = dir.seen.clone();
+        Ok(())
+    }
+
+    fn space(&self, path: &Path) -> io::Result<DiskSpace> {
+        let mut state = self.state.lock();
+        state.find(path)?;
+        let free_bytes = state.capacity_bytes.saturating_sub(state.used_bytes());
+        Ok(DiskSpace { free_bytes, total_bytes: state.capacity_bytes })
+    }
+
+    fn lock_dir(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        let mut state = self.state.lock();
+        let id = state.find(path)?;
+        if state.locked.contains(&id) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        state.locked.push(id);
+        Ok(Box::new(DirLock { state: Arc::clone(&self.state), id }))
+    }
+}
+
+struct DirLock {
+    state: Arc<Mutex<State>>,
+    id: usize,
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        self.state.lock().locked.retain(|id| *id != self.id);
+    }
+}
+
+struct SimFile {
+    state: Arc<Mutex<State>>,
+    id: usize,
+    life: u64,
+    writable: bool,
+}
+
+impl fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SimFile({})", self.id)
+    }
+}
+
+impl SimFile {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        if state.life == self.life { Ok(state) } else { Err(power_is_off()) }
+    }
+
+    fn state_to_write(&self) -> io::Result<MutexGuard<'_, State>> {
+        if self.writable { self.state() } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    }
+}
+
+impl DiskFile for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state()?.file(self.id)?.seen.len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        let mut state = self.state()?;
+        let content = &state.file(self.id)?.seen;
+        let rest = content.get(usize::try_from(position).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+        Ok(count)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], position: u64) -> io::Result<()> {
+        let mut state = self.state_to_write()?;
+        let position = usize::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let cut = state.change()?;
+        let grows = (position + bytes.len()).saturating_sub(state.file(self.id)?.seen.len()) as u64;
+        let room = state.capacity_bytes.saturating_sub(state.used_bytes());
+        let mut keep = bytes.len();
+        if grows > room {
+            // As much as fits is there, like a short write.
+            keep -= usize::try_from(grows - room).unwrap_or(keep).min(keep);
+        }
+        if cut {
+            keep = usize::try_from(state.entropy.below(keep as u64 + 1)).unwrap_or(0);
+        }
+        let kept = bytes.get(..keep).unwrap_or_default().to_vec();
+        state.file(self.id)?.edit(Edit::Write { position, bytes: kept });
+        if cut {
+            Err(power_is_off())
+        } else if grows > room {
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write_all_vectored_at(&self, slices: &[IoSlice<'_>], position: u64) -> io::Result<()> {
+        let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
+        self.write_all_at(&bytes, position)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state_to_write()?;
+        let len = usize::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+        state.atomic_change()?;
+        state.file(self.id)?.edit(Edit::SetLen(len));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.state()?;
+        state.atomic_change()?;
+        if let Some(left) = state.syncs_until_failure {
+            state.syncs_until_failure = left.checked_sub(1).filter(|left| *left > 0);
+            if left <= 1 {
+                // The pages are dropped and count as clean from now on, as Linux does it.
+                let file = state.file(self.id)?;
+                file.unsynced.clear();
+                file.seen.clone_from(&file.durable);
+                return Err(io::Error::other("the simulated device failed"));
+            }
+        }
+        state.file(self.id)?.sync();
+        Ok(())
+    }
+
+    fn start_writeback(&self, _position: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_cached(&self, _position: u64, _len: u64) -> bool {
+        true
+    }
+
+    fn raw_fd(&self) -> Option<RawFd> {
+        None
+    }
+}

@@ -1,0 +1,176 @@
+//! Durability. What to sync is collected under the partition's lock and synced without it, so that many partitions share one wait.
+//! Checkpoints and closing bring the side files up to date.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::{Context, LogError};
+use super::names::{self, LEADER_EPOCHS, LOG, PARTITION_METADATA, SNAPSHOT};
+use super::partition_log::Log;
+use super::producer_snapshot;
+use crate::base::Offset;
+use crate::host::disk::write_file_atomically;
+use crate::host::{Disk, DiskFile, OpenMode};
+
+/// What has to reach the device so that everything below [`FlushTargets::up_to`] is durable.
+pub struct FlushTargets {
+    disk: Arc<dyn Disk>,
+    files: Vec<FileTarget>,
+    dirs: Vec<PathBuf>,
+    up_to: Offset,
+}
+
+struct FileTarget {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    position: u64,
+    len: u64,
+}
+
+impl FlushTargets {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.dirs.is_empty()
+    }
+
+    /// The log's end when the targets were collected.
+    pub fn up_to(&self) -> Offset {
+        self.up_to
+    }
+
+    /// Lets the system begin to write, without waiting: called for all logs before the first `sync`.
+    pub fn start_writeback(&self) {
+        for target in &self.files {
+            // A hint. What it could not do, `sync` does or reports.
+            let _ = target.file.start_writeback(target.position, target.len);
+        }
+    }
+
+    /// Returns when all is on the device. An error means that unsynced content may be lost for good: the log directory goes
+    /// offline, and nobody calls this again (A9).
+    pub fn sync(&self) -> Result<(), LogError> {
+        for target in &self.files {
+            target.file.sync_data().context("sync", &target.path)?;
+        }
+        self.dirs.iter().try_for_each(|dir| self.disk.sync_dir(dir).context("sync", dir))
+    }
+}
+
+impl Log {
+    /// Collects what has to be synced, quickly. The caller syncs without the partition's lock and then calls
+    /// [`Log::note_flushed`] with the targets' `up_to`.
+    pub fn flush_targets(&mut self) -> Result<FlushTargets, LogError> {
+        let mut files = Vec::new();
+        let mut dirs = Vec::new();
+        if self.log_end_offset > self.flushed {
+            for segment in self.unflushed_segments() {
+                let (path, file, len) = (segment.path(LOG), segment.file()?, segment.bytes());
+                files.push(FileTarget { path, file, position: 0, len });
+            }
+            if self.metadata_unsynced {
+                let path = self.path(PARTITION_METADATA);
+                let file = self.env.host.disk.open(&path, OpenMode::ReadWrite).context("open", &path)?;
+                files.push(FileTarget { path, file, position: 0, len: 0 });
+            }
+            dirs = self.unsynced_dirs();
+        }
+        Ok(FlushTargets { disk: Arc::clone(&self.env.host.disk), files, dirs, up_to: self.log_end_offset })
+    }
+
+    /// Segments with content behind the flushed offset.
+    fn unflushed_segments(&self) -> impl Iterator<Item = &Arc<super::segment::Segment>> {
+        let above = self.segments.partition_point(|segment| segment.base_offset() <= self.flushed);
+        self.segments.iter().skip(above.saturating_sub(1))
+    }
+
+    /// Directories whose names are not durable yet. Handed out once: should their sync fail, the log goes offline anyway.
+    fn unsynced_dirs(&mut self) -> Vec<PathBuf> {
+        let mut dirs = Vec::new();
+        if std::mem::take(&mut self.names_unsynced) {
+            dirs.push(self.home.dir.clone());
+        }
+        if std::mem::take(&mut self.dir_unsynced) {
+            dirs.extend(self.home.dir.parent().map(Path::to_path_buf));
+        }
+        self.metadata_unsynced = false;
+        dirs
+    }
+
+    /// The targets up to `up_to` have been synced.
+    pub fn note_flushed(&mut self, up_to: Offset) {
+        self.flushed = self.flushed.max(up_to.min(self.log_end_offset));
+    }
+
+    /// Syncs everything, waiting for the device.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        let targets = self.flush_targets()?;
+        targets.sync()?;
+        self.note_flushed(targets.up_to());
+        Ok(())
+    }
+
+    /// Brings the side files up to what is flushed and moves the recovery point there, so that a crash costs no more than what
+    /// came after. Waits for the device only when epochs have changed. Returns the recovery point.
+    pub fn checkpoint(&mut self) -> Result<Offset, LogError> {
+        if self.recovery_point == self.flushed && !self.epochs_unsaved {
+            return Ok(self.recovery_point);
+        }
+        self.save_epochs()?;
+        self.active.write_indexes()?;
+        self.take_snapshot()?;
+        self.recovery_point = self.flushed;
+        Ok(self.recovery_point)
+    }
+
+    /// Leaves the directory as after a clean shutdown: indexes, snapshot and epochs written, everything synced.
+    pub fn close(mut self) -> Result<(), LogError> {
+        self.close_files()
+    }
+
+    fn close_files(&mut self) -> Result<(), LogError> {
+        if self.tail_is_dirty {
+            self.active.cut_to_size().context("truncate", &self.active.path(LOG))?;
+            self.tail_is_dirty = false;
+        }
+        self.active.finish_indexes()?;
+        self.take_snapshot()?;
+        self.save_epochs()?;
+        self.flush()?;
+        self.recovery_point = self.flushed;
+        Ok(())
+    }
+
+    pub(super) fn save_epochs(&mut self) -> Result<(), LogError> {
+        if self.epochs_unsaved {
+            let path = self.path(LEADER_EPOCHS);
+            let text = self.epochs.to_text();
+            write_file_atomically(&*self.env.host.disk, &path, text.as_bytes()).context("write", &path)?;
+            self.epochs_unsaved = false;
+        }
+        Ok(())
+    }
+
+    /// Writes the producers' state as of the log's end. Not synced: a torn snapshot is noticed and the one before it used.
+    pub(super) fn take_snapshot(&mut self) -> Result<(), LogError> {
+        if self.snapshot_offset == Some(self.log_end_offset) {
+            return Ok(());
+        }
+        let path = self.path(&names::offset_file(self.log_end_offset, SNAPSHOT));
+        let aside = super::segment::suffixed(&path, names::ASIDE);
+        let disk = &*self.env.host.disk;
+        let file = disk.open(&aside, OpenMode::Truncate).context("create", &aside)?;
+        file.write_all_at(&producer_snapshot::encode(&self.producers), 0).context("write", &aside)?;
+        disk.rename(&aside, &path).context("rename", &aside)?;
+        let previous = self.snapshot_offset.replace(self.log_end_offset);
+        self.drop_snapshots_but(previous)
+    }
+
+    /// Removes snapshots that are neither at a segment's begin nor the newest two.
+    fn drop_snapshots_but(&mut self, previous: Option<Offset>) -> Result<(), LogError> {
+        let Some(stale) = std::mem::replace(&mut self.previous_snapshot, previous) else { return Ok(()) };
+        let at_segment = self.segments.iter().any(|segment| segment.base_offset() == stale);
+        if at_segment || Some(stale) == self.snapshot_offset || Some(stale) == previous {
+            return Ok(());
+        }
+        super::shorten::remove_if_there(&*self.env.host.disk, &self.path(&names::offset_file(stale, SNAPSHOT)))
+    }
+}

@@ -1,0 +1,504 @@
+//! Opening a log: take stock of the directory, check the tail that may not have reached the device, and bring epochs and producers
+//! up to the log's end. After a clean stop that is a look at the last few batches; after a crash it costs time in proportion to
+//! what was not checkpointed, not to the data.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use arc_swap::ArcSwap;
+
+use super::epochs::EpochTable;
+use super::error::{Context, LogError};
+use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, SNAPSHOT, TIME_INDEX, TXN_INDEX};
+use super::partition_log::{Log, LogEnv, LogIdentity, interval_of};
+use super::partition_metadata;
+use super::producers::Producers;
+use super::scan::{CheckedWalk, Found, HeaderWalk};
+use super::segment::{Home, Segment};
+use super::shorten::remove_if_there;
+use super::view::LogView;
+use crate::base::Offset;
+use crate::host::disk::read_file;
+use crate::host::{Disk, DiskFile};
+use crate::metadata::config::LogConfig;
+use crate::records::BatchHeader;
+
+/// What is known of the directory's last life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenHow {
+    /// The log directory was closed in order: sizes and indexes are as they should be.
+    pub clean_shutdown: bool,
+    /// Everything below was on the device (`recovery-point-offset-checkpoint`).
+    pub recovery_point: Offset,
+    /// Where the log starts, when that is inside a segment (`log-start-offset-checkpoint`).
+    pub log_start_offset: Option<Offset>,
+}
+
+/// What opening found, for the log line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    pub batches_checked: u64,
+    pub bytes_checked: u64,
+    /// Bytes behind the last whole batch.
+    pub truncated_bytes: u64,
+    pub segments_removed: usize,
+    /// Side files that were missing or damaged and have been made anew.
+    pub rebuilt: Vec<String>,
+}
+
+impl Recovery {
+    /// Whether there is nothing to tell.
+    pub fn is_uneventful(&self) -> bool {
+        self.truncated_bytes == 0 && self.segments_removed == 0 && self.rebuilt.is_empty()
+    }
+}
+
+impl Log {
+    /// Opens the log in `dir`, which is made when it is not there.
+    ///
+    /// # Errors
+    /// `InconsistentTopicId` when the directory belongs to another topic; storage errors.
+    pub fn open(
+        env: &LogEnv,
+        dir: PathBuf,
+        identity: LogIdentity,
+        config: Arc<LogConfig>,
+        how: OpenHow,
+    ) -> Result<(Log, Recovery), LogError> {
+        let now = env.host.clock.now_ms();
+        let mut opening = Opening::begin(env, dir, &config, how)?;
+        opening.check_identity(&identity)?;
+        opening.load_epochs()?;
+        opening.check_segments()?;
+        let (active, end) = opening.settle_end()?;
+        let Opening { home, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, .. } = opening;
+        let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
+        let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
+        let segments: Arc<[Arc<Segment>]> = segments.into();
+        let flushed =
+            if how.clean_shutdown { end.offset } else { how.recovery_point.clamp(log_start_offset, end.offset) };
+        let view = LogView {
+            log_start_offset,
+            log_end_offset: end.offset,
+            end_position: end.position,
+            segments: Arc::clone(&segments),
+            epochs: Arc::new(epochs),
+        };
+        let mut log = Log {
+            env: env.clone(),
+            home,
+            identity,
+            config,
+            active_since: now,
+            active_first_timestamp: active.first_timestamp()?,
+            active,
+            roll_jitter_ms: 0,
+            log_start_offset,
+            log_end_offset: end.offset,
+            end_position: end.position,
+            flushed,
+            recovery_point: flushed,
+            epochs: Arc::clone(&view.epochs),
+            epochs_unsaved,
+            producers: Producers::default(),
+            snapshot_offset: None,
+            previous_snapshot: None,
+            published: Arc::new(ArcSwap::from_pointee(view)),
+            segments,
+            removals: Vec::new(),
+            names_unsynced: !how.clean_shutdown,
+            dir_unsynced: is_new,
+            metadata_unsynced,
+            tail_is_dirty: false,
+        };
+        log.roll_jitter_ms = log.draw_jitter();
+        log.trim_epochs();
+        log.reload_producers()?;
+        log.publish();
+        if log.flushed < log.log_end_offset {
+            // Nobody may read what the next power cut could take away (trap 54).
+            log.flush()?;
+        }
+        Ok((log, recovery))
+    }
+
+    fn trim_epochs(&mut self) {
+        let epochs = Arc::make_mut(&mut self.epochs);
+        // An epoch may begin at the very end: assigned, with nothing written in it yet.
+        let from_end = epochs.truncate_from_end(self.log_end_offset.saturating_add(1));
+        let from_start = epochs.truncate_from_start(self.log_start_offset);
+        self.epochs_unsaved |= from_end || from_start;
+    }
+
+    /// Loads the newest good snapshot and replays the batches behind it. Damaged and stray snapshots are removed.
+    pub(super) fn reload_producers(&mut self) -> Result<(), LogError> {
+        let (producers, from) = self.load_snapshot()?;
+        self.producers = producers;
+        if !self.producers.is_empty() {
+            self.refill_producers(from)?;
+        }
+        let now = self.now();
+        let view = self.picture();
+        let Some((first, place)) = view.find(from)? else { return Ok(()) };
+        for at in first..view.segments.len() {
+            let Some(segment) = view.segments.get(at) else { break };
+            let start = if at == first { place.position } else { 0 };
+            for_each_header(segment, start, view.bytes_of(at), |header| {
+                if header.base_offset >= from {
+                    self.producers.note(header, now);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The state in the newest good snapshot at or before the log's end, and its offset; else nothing, and the log's start.
+    fn load_snapshot(&mut self) -> Result<(Producers, Offset), LogError> {
+        let disk = Arc::clone(&self.env.host.disk);
+        (self.snapshot_offset, self.previous_snapshot) = (None, None);
+        let mut producers = None;
+        for offset in snapshot_offsets(&*disk, &self.home.dir)?.into_iter().rev() {
+            let path = self.path(&names::offset_file(offset, SNAPSHOT));
+            if producers.is_none() && offset <= self.log_end_offset {
+                producers = self.read_snapshot(&path)?;
+                if producers.is_some() {
+                    self.snapshot_offset = Some(offset);
+                    continue;
+                }
+            } else if self.snapshot_offset.is_some() && self.previous_snapshot.is_none() {
+                self.previous_snapshot = Some(offset);
+                continue;
+            } else if self.segments.iter().any(|segment| segment.base_offset() == offset) {
+                continue;
+            }
+            remove_if_there(&*disk, &path)?;
+        }
+        let start = self.segments.first().map_or(0, |first| first.base_offset());
+        Ok((producers.unwrap_or_default(), self.snapshot_offset.unwrap_or(start)))
+    }
+
+    /// `None` for a damaged one.
+    fn read_snapshot(&self, path: &Path) -> Result<Option<Producers>, LogError> {
+        let content = read_file(&*self.env.host.disk, path).context("read", path)?;
+        Ok(super::producer_snapshot::decode(&content, self.now()).ok())
+    }
+
+    /// Gives restored producers their older batches back, as far as they stand close before the snapshot.
+    fn refill_producers(&mut self, snapshot_offset: Offset) -> Result<(), LogError> {
+        /// How far back, in bytes of log.
+        const LOOK_BACK_BYTES: u64 = 256 * 1024;
+        let view = self.picture();
+        let (at, position) = match view.find(snapshot_offset)? {
+            Some((at, place)) => (at, place.position),
+            None => (view.segments.len().saturating_sub(1), view.end_position),
+        };
+        let mut headers = Vec::new();
+        let previous = at.checked_sub(1).map(|at| (at, view.bytes_of(at), LOOK_BACK_BYTES.saturating_sub(position)));
+        for (at, end, back) in previous.into_iter().chain([(at, position, LOOK_BACK_BYTES)]) {
+            let Some(segment) = view.segments.get(at).filter(|_| back > 0) else { continue };
+            let start = segment.batch_start_before(end.saturating_sub(back))?;
+            for_each_header(segment, start, end, |header| {
+                if header.has_producer() {
+                    headers.push(*header);
+                }
+            })?;
+        }
+        self.producers.refill(&headers);
+        Ok(())
+    }
+}
+
+fn for_each_header(
+    segment: &Segment,
+    start: u64,
+    end: u64,
+    mut visit: impl FnMut(&BatchHeader),
+) -> Result<(), LogError> {
+    if start >= end {
+        return Ok(());
+    }
+    let file = segment.file()?;
+    let mut walk = HeaderWalk::new(&*file, start, end);
+    while let Found::Batch(header) = walk.step().context("read", &segment.path(LOG))? {
+        visit(&header);
+    }
+    Ok(())
+}
+
+/// The offsets of the snapshots in a directory, ascending.
+pub(super) fn snapshot_offsets(disk: &dyn Disk, dir: &Path) -> Result<Vec<Offset>, LogError> {
+    let entries = disk.read_dir(dir).context("list", dir)?;
+    let offsets = entries.iter().filter_map(|entry| match names::parse_offset_file(&entry.name) {
+        Some((offset, SNAPSHOT)) => Some(offset),
+        _ => None,
+    });
+    Ok(offsets.collect())
+}
+
+struct End {
+    offset: Offset,
+    position: u64,
+}
+
+struct Opening<'a> {
+    disk: &'a dyn Disk,
+    home: Arc<Home>,
+    how: OpenHow,
+    segments: Vec<Arc<Segment>>,
+    epochs: EpochTable,
+    epochs_unsaved: bool,
+    epochs_lost: bool,
+    recovery: Recovery,
+    is_new: bool,
+    metadata_unsynced: bool,
+    compacted: bool,
+    end: End,
+}
+
+impl<'a> Opening<'a> {
+    fn begin(env: &'a LogEnv, dir: PathBuf, config: &LogConfig, how: OpenHow) -> Result<Opening<'a>, LogError> {
+        let disk = &*env.host.disk;
+        let is_new = !disk.exists(&dir);
+        if is_new {
+            disk.create_dir_all(&dir).context("create", &dir)?;
+        }
+        let index_interval_bytes = AtomicU32::new(interval_of(config));
+        let home = Arc::new(Home { dir, files: Arc::clone(&env.files), index_interval_bytes });
+        let segments = take_stock(disk, &home)?;
+        Ok(Opening {
+            disk,
+            home,
+            how,
+            segments,
+            epochs: EpochTable::default(),
+            epochs_unsaved: false,
+            epochs_lost: false,
+            recovery: Recovery::default(),
+            is_new,
+            metadata_unsynced: false,
+            compacted: config.cleanup.compact,
+            end: End { offset: 0, position: 0 },
+        })
+    }
+
+    fn check_identity(&mut self, identity: &LogIdentity) -> Result<(), LogError> {
+        let expected = identity.topic_id;
+        match partition_metadata::read(self.disk, &self.home.dir)? {
+            Some(found) if found == expected || expected.is_zero() => Ok(()),
+            Some(found) => Err(LogError::InconsistentTopicId { path: self.home.dir.clone(), found, expected }),
+            None if expected.is_zero() => Ok(()),
+            None => {
+                self.metadata_unsynced = true;
+                partition_metadata::write(self.disk, &self.home.dir, expected)
+            }
+        }
+    }
+
+    fn load_epochs(&mut self) -> Result<(), LogError> {
+        let path = self.home.dir.join(LEADER_EPOCHS);
+        let content = match read_file(self.disk, &path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.epochs_lost = self.segments.iter().any(|segment| segment.bytes() > 0);
+                return Ok(());
+            }
+            Err(error) => return Err(error).context("read", &path),
+        };
+        match EpochTable::parse(&String::from_utf8_lossy(&content)) {
+            Ok(epochs) => self.epochs = epochs,
+            Err(error) => {
+                self.recovery.rebuilt.push(format!("{LEADER_EPOCHS} ({error})"));
+                self.epochs_lost = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what may not have reached the device, cuts the log at the first byte that is no whole batch, and finds its end.
+    fn check_segments(&mut self) -> Result<(), LogError> {
+        if self.epochs_lost {
+            self.rebuild_epochs()?;
+        }
+        let first = if self.how.clean_shutdown {
+            self.segments.len().saturating_sub(1)
+        } else {
+            let above = self.segments.partition_point(|segment| segment.base_offset() <= self.how.recovery_point);
+            above.saturating_sub(1)
+        };
+        for at in first..self.segments.len() {
+            let Some(segment) = self.segments.get(at).cloned() else { break };
+            let is_last = at + 1 == self.segments.len();
+            let from = if self.how.clean_shutdown { Offset::MAX } else { self.how.recovery_point };
+            let cut = self.check_segment(&segment, from)?;
+            if !is_last && (cut || self.has_hole_behind(at)) {
+                return self.drop_behind(at);
+            }
+            if !is_last {
+                segment.finish_indexes()?;
+                segment.forget_recent();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether batches that were never synced are missing between a segment and the next one. What follows a hole was not
+    /// acknowledged either, and a log is a prefix of what was written (A7). Compaction leaves holes of its own.
+    fn has_hole_behind(&self, at: usize) -> bool {
+        let next_base = self.segments.get(at + 1).map_or(self.end.offset, |next| next.base_offset());
+        !self.compacted && self.end.offset < next_base && self.end.offset >= self.how.recovery_point
+    }
+
+    /// Walks one segment from a sound place before `from` on. `true` when something was cut off.
+    fn check_segment(&mut self, segment: &Segment, from: Offset) -> Result<bool, LogError> {
+        let file = segment.file()?;
+        let len = file.len().context("read", &segment.path(LOG))?;
+        let start = segment.resume_before(from)?;
+        if self.how.clean_shutdown && self.trust(segment, &*file, start, len)? {
+            return Ok(false);
+        }
+        let start = segment.resume_before(from)?;
+        let mut walk = CheckedWalk::new(&*file, start, len);
+        let mut next = segment.base_offset();
+        loop {
+            let position = walk.position;
+            match walk.step().context("read", &segment.path(LOG))? {
+                Found::Batch(header) if header.base_offset >= next && fits(segment, &header) => {
+                    next = header.next_offset();
+                    segment.note(std::iter::once(&header));
+                    self.epochs_unsaved |= self.epochs.assign(header.partition_leader_epoch, header.base_offset);
+                    self.recovery.batches_checked += 1;
+                }
+                Found::End => {
+                    self.recovery.bytes_checked += len.saturating_sub(start);
+                    self.end = End { offset: next, position: len };
+                    return Ok(false);
+                }
+                Found::Batch(_) | Found::Broken(_) => {
+                    self.recovery.bytes_checked += len.saturating_sub(start);
+                    self.recovery.truncated_bytes += len - position;
+                    file.set_len(position).context("truncate", &segment.path(LOG))?;
+                    self.end = End { offset: next, position };
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// After a clean stop the headers behind the last index entry only have to lead to the end.
+    fn trust(&mut self, segment: &Segment, file: &dyn DiskFile, start: u64, len: u64) -> Result<bool, LogError> {
+        let mut next = segment.base_offset();
+        let mut walk = HeaderWalk::new(file, start, len);
+        loop {
+            match walk.step().context("read", &segment.path(LOG))? {
+                Found::Batch(header) if header.base_offset >= next && fits(segment, &header) => {
+                    next = header.next_offset();
+                    segment.note(std::iter::once(&header));
+                    self.epochs_unsaved |= self.epochs.assign(header.partition_leader_epoch, header.base_offset);
+                }
+                Found::End => {
+                    self.end = End { offset: next, position: len };
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    fn drop_behind(&mut self, at: usize) -> Result<(), LogError> {
+        for segment in self.segments.split_off(at + 1) {
+            self.recovery.truncated_bytes += segment.bytes();
+            self.recovery.segments_removed += 1;
+            for path in segment.mark_deleted()? {
+                remove_if_there(self.disk, &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Without its file the table is read off the batches, which costs a look at every header.
+    fn rebuild_epochs(&mut self) -> Result<(), LogError> {
+        let mut epochs = EpochTable::default();
+        for segment in &self.segments {
+            for_each_header(segment, 0, segment.bytes(), |header| {
+                epochs.assign(header.partition_leader_epoch, header.base_offset);
+            })?;
+        }
+        self.epochs = epochs;
+        self.epochs_unsaved = true;
+        Ok(())
+    }
+
+    /// The segment to write to. A log whose start lies behind its end has lost its data and goes on at the start.
+    fn settle_end(&mut self) -> Result<(Arc<Segment>, End), LogError> {
+        let start = self.how.log_start_offset.unwrap_or(0);
+        let lost = self.end.offset < start && !self.segments.is_empty();
+        if lost {
+            for segment in std::mem::take(&mut self.segments) {
+                self.recovery.segments_removed += 1;
+                self.recovery.truncated_bytes += segment.bytes();
+                for path in segment.mark_deleted()? {
+                    remove_if_there(self.disk, &path)?;
+                }
+            }
+        }
+        match self.segments.last() {
+            Some(active) => {
+                let end = End { offset: self.end.offset.max(active.base_offset()), position: self.end.position };
+                Ok((Arc::clone(active), end))
+            }
+            None => {
+                let active = Arc::new(Segment::create(&self.home, start)?);
+                self.segments.push(Arc::clone(&active));
+                Ok((active, End { offset: start, position: 0 }))
+            }
+        }
+    }
+}
+
+/// Whether the batch may stand in the segment: its offsets are at or behind the segment's base, and near enough for the index.
+fn fits(segment: &Segment, header: &BatchHeader) -> bool {
+    header.base_offset >= segment.base_offset() && i32::try_from(header.last_offset() - segment.base_offset()).is_ok()
+}
+
+/// The segments by their files' names and sizes. Leftovers of removals and unfinished writes go.
+fn take_stock(disk: &dyn Disk, home: &Arc<Home>) -> Result<Vec<Arc<Segment>>, LogError> {
+    let mut files: BTreeMap<Offset, [Option<u64>; 3]> = BTreeMap::new();
+    let mut orphans = Vec::new();
+    for entry in disk.read_dir(&home.dir).context("list", &home.dir)? {
+        let path = home.dir.join(&entry.name);
+        if entry.is_dir {
+            continue;
+        }
+        if [DELETED, CLEANED, names::ASIDE].iter().any(|suffix| entry.name.ends_with(suffix)) {
+            remove_if_there(disk, &path)?;
+            continue;
+        }
+        let Some((offset, kind)) = names::parse_offset_file(&entry.name) else { continue };
+        let at = match kind {
+            LOG => 0,
+            INDEX => 1,
+            TIME_INDEX => 2,
+            TXN_INDEX => {
+                orphans.push((offset, path));
+                continue;
+            }
+            _ => continue,
+        };
+        if at > 0 {
+            orphans.push((offset, path));
+        }
+        files.entry(offset).or_default()[at] = Some(entry.len);
+    }
+    for (offset, path) in orphans {
+        if files.get(&offset).is_none_or(|sizes| sizes[0].is_none()) {
+            remove_if_there(disk, &path)?;
+        }
+    }
+    let segment = |(offset, [log, index, times]): (Offset, [Option<u64>; 3])| {
+        Some(Arc::new(Segment::existing(home, offset, log?, index.unwrap_or(0), times.unwrap_or(0))))
+    };
+    Ok(files.into_iter().filter_map(segment).collect())
+}

@@ -1,0 +1,220 @@
+//! One partition's log on one disk: its segments, its place in offsets, its epochs and producers. The owner calls it under the
+//! partition's lock; readers take a [`LogView`] and need none.
+//!
+//! Opening is in `open`, appending in `append`, durability in `flush`, getting shorter in `shorten`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arc_swap::ArcSwap;
+
+use super::epochs::EpochTable;
+use super::file_cache::FileCache;
+use super::producers::{ProducerEntry, Producers};
+use super::segment::{Home, Segment};
+use super::view::LogView;
+use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
+use crate::host::Host;
+use crate::metadata::config::LogConfig;
+
+/// The machine, and the descriptors that all logs share.
+#[derive(Clone)]
+pub struct LogEnv {
+    pub host: Host,
+    pub files: Arc<FileCache>,
+}
+
+impl LogEnv {
+    pub fn new(host: Host, open_files_max: usize) -> LogEnv {
+        let files = Arc::new(FileCache::new(Arc::clone(&host.disk), open_files_max));
+        LogEnv { host, files }
+    }
+}
+
+/// Whose log it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogIdentity {
+    pub topic_partition: TopicPartition,
+    pub topic_id: TopicId,
+}
+
+/// A partition's log. Dropping it loses nothing that was flushed, but only [`Log::close`] leaves it as after a clean shutdown.
+pub struct Log {
+    pub(super) env: LogEnv,
+    pub(super) home: Arc<Home>,
+    pub(super) identity: LogIdentity,
+    pub(super) config: Arc<LogConfig>,
+    /// Ascending, never empty; the last one is `active`.
+    pub(super) segments: Arc<[Arc<Segment>]>,
+    pub(super) active: Arc<Segment>,
+    /// When the active segment was made or opened, ms of the wall clock.
+    pub(super) active_since: TimestampMs,
+    /// The highest timestamp of the active segment's first batch.
+    pub(super) active_first_timestamp: Option<TimestampMs>,
+    pub(super) roll_jitter_ms: i64,
+    pub(super) log_start_offset: Offset,
+    pub(super) log_end_offset: Offset,
+    pub(super) end_position: u64,
+    /// Everything below is on the device.
+    pub(super) flushed: Offset,
+    /// `flushed` as of the last checkpoint: side files are good for what is below it.
+    pub(super) recovery_point: Offset,
+    pub(super) epochs: Arc<EpochTable>,
+    pub(super) epochs_unsaved: bool,
+    pub(super) producers: Producers,
+    /// Where the newest and the second newest snapshot were taken.
+    pub(super) snapshot_offset: Option<Offset>,
+    pub(super) previous_snapshot: Option<Offset>,
+    pub(super) published: Arc<ArcSwap<LogView>>,
+    pub(super) removals: Vec<super::shorten::Removal>,
+    /// Names were made in the directory that its last sync does not cover.
+    pub(super) names_unsynced: bool,
+    /// The directory itself is new in the log directory.
+    pub(super) dir_unsynced: bool,
+    pub(super) metadata_unsynced: bool,
+    /// Bytes of a failed write may stand behind the last batch.
+    pub(super) tail_is_dirty: bool,
+}
+
+impl Log {
+    pub fn identity(&self) -> &LogIdentity {
+        &self.identity
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.home.dir
+    }
+
+    pub fn config(&self) -> &Arc<LogConfig> {
+        &self.config
+    }
+
+    /// Takes effect with the next append, roll or retention.
+    pub fn set_config(&mut self, config: Arc<LogConfig>) {
+        self.home.index_interval_bytes.store(interval_of(&config), Ordering::Relaxed);
+        self.config = config;
+        self.roll_jitter_ms = self.draw_jitter();
+    }
+
+    pub fn log_start_offset(&self) -> Offset {
+        self.log_start_offset
+    }
+
+    /// The offset that the next record gets.
+    pub fn log_end_offset(&self) -> Offset {
+        self.log_end_offset
+    }
+
+    /// Everything below is on the device.
+    pub fn flushed_offset(&self) -> Offset {
+        self.flushed
+    }
+
+    /// From where a recovery has to check; belongs into `recovery-point-offset-checkpoint`. Moves with [`Log::checkpoint`].
+    pub fn recovery_point(&self) -> Offset {
+        self.recovery_point
+    }
+
+    /// Bytes of all segments.
+    pub fn size_bytes(&self) -> u64 {
+        self.view().size_bytes()
+    }
+
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
+        self.epochs.latest()
+    }
+
+    pub fn epochs(&self) -> &EpochTable {
+        &self.epochs
+    }
+
+    /// The largest epoch not above `epoch` and the offset behind its last record; (-1, -1) when nobody can know (KIP-101).
+    pub fn epoch_end_offset(&self, epoch: LeaderEpoch) -> (LeaderEpoch, Offset) {
+        self.epochs.end_offset(epoch, self.log_end_offset)
+    }
+
+    /// Notes that this broker leads in `epoch` from the log's end on.
+    pub fn assign_epoch(&mut self, epoch: LeaderEpoch) {
+        if self.note_epoch(epoch, self.log_end_offset) {
+            self.publish();
+        }
+    }
+
+    pub(super) fn note_epoch(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
+        if self.epochs.latest() == Some(epoch) {
+            return false;
+        }
+        let changed = Arc::make_mut(&mut self.epochs).assign(epoch, start_offset);
+        self.epochs_unsaved |= changed;
+        changed
+    }
+
+    /// The producers that are remembered, in no order.
+    pub fn producers(&self) -> impl Iterator<Item = &ProducerEntry> {
+        self.producers.iter()
+    }
+
+    /// Forgets producers that have been silent for longer than `expiration_ms` (`producer.id.expiration.ms`); how many.
+    pub fn expire_producers(&mut self, now: TimestampMs, expiration_ms: i64) -> usize {
+        self.producers.expire(now, expiration_ms)
+    }
+
+    /// The picture as of now.
+    pub fn view(&self) -> Arc<LogView> {
+        self.published.load_full()
+    }
+
+    /// Where every new picture appears; for readers without the partition's lock.
+    pub fn published(&self) -> Arc<ArcSwap<LogView>> {
+        Arc::clone(&self.published)
+    }
+
+    pub(super) fn picture(&self) -> LogView {
+        LogView {
+            log_start_offset: self.log_start_offset,
+            log_end_offset: self.log_end_offset,
+            end_position: self.end_position,
+            segments: Arc::clone(&self.segments),
+            epochs: Arc::clone(&self.epochs),
+        }
+    }
+
+    pub(super) fn publish(&self) {
+        self.published.store(Arc::new(self.picture()));
+    }
+
+    pub(super) fn draw_jitter(&self) -> i64 {
+        let most = self.config.segment_jitter_ms.min(self.config.segment_ms);
+        if most <= 0 {
+            return 0;
+        }
+        let mut bytes = [0; 8];
+        self.env.host.entropy.fill(&mut bytes);
+        i64::try_from(u64::from_le_bytes(bytes) % most.unsigned_abs()).unwrap_or(0)
+    }
+
+    pub(super) fn now(&self) -> TimestampMs {
+        self.env.host.clock.now_ms()
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.home.dir.join(name)
+    }
+
+    /// `segments` is not empty.
+    pub(super) fn set_segments(&mut self, segments: Vec<Arc<Segment>>) {
+        if let Some(last) = segments.last() {
+            self.active = Arc::clone(last);
+            self.segments = segments.into();
+        }
+    }
+}
+
+pub(super) fn interval_of(config: &LogConfig) -> u32 {
+    u32::try_from(config.index_interval_bytes).unwrap_or(u32::MAX)
+}
