@@ -3,8 +3,27 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use bytes::Bytes;
+
 use crate::api::Refused;
-use crate::wire::response::Response;
+use crate::wire::response::Piece;
+
+/// An encoded answer with its length prefix.
+#[derive(Debug)]
+pub enum Response {
+    Whole(Bytes),
+    /// In order; record bytes stay in their files.
+    Pieces(Vec<Piece>),
+}
+
+impl Response {
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Response::Whole(bytes) => bytes.len(),
+            Response::Pieces(pieces) => pieces.iter().map(Piece::len).sum(),
+        }
+    }
+}
 
 pub type LaterAnswer = Pin<Box<dyn Future<Output = Result<Option<Response>, Refused>> + Send>>;
 

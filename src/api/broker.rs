@@ -3,9 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::api::configs::LogLevels;
 use crate::api::context::RequestContext;
+use crate::api::data::fetch_session::FetchSessions;
+use crate::api::data::producer_ids::ProducerIds;
 use crate::base::BrokerId;
+use crate::controller::Controller;
+use crate::coordinator::group::GroupCoordinator;
 use crate::host::Host;
+use crate::metadata::Image;
+use crate::replica::{FlushPolicy, Flusher, Partitions};
+use crate::telemetry::Telemetry;
 
 /// Where clients are told to connect, per listener (`advertised.listeners`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +47,7 @@ pub struct BrokerOptions {
     pub offsets_topic_replication_factor: i16,
     /// `offsets.topic.segment.bytes`
     pub offsets_topic_segment_bytes: i32,
+    pub flush_policy: FlushPolicy,
     /// Every property that the configuration file, environment or command line set, by Kafka's name: the
     /// `STATIC_BROKER_CONFIG` source of DescribeConfigs.
     pub static_properties: Arc<BTreeMap<String, String>>,
@@ -59,4 +68,19 @@ impl BrokerOptions {
 pub struct Broker {
     pub host: Host,
     pub options: BrokerOptions,
+    pub telemetry: Arc<Telemetry>,
+    pub controller: Controller,
+    pub partitions: Arc<Partitions>,
+    pub flusher: Arc<Flusher>,
+    pub groups: Arc<GroupCoordinator>,
+    pub fetch_sessions: FetchSessions,
+    pub producer_ids: ProducerIds,
+    pub log_levels: LogLevels,
+}
+
+impl Broker {
+    /// The newest picture of the cluster.
+    pub fn image(&self) -> Arc<Image> {
+        self.controller.quorum().image()
+    }
 }

@@ -1,7 +1,7 @@
 //! What a handler knows of the request besides its body: who asks, over which connection, in which version.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What stays the same over a connection's life, but for what ApiVersions tells.
 #[derive(Clone, Debug)]
@@ -13,8 +13,14 @@ pub struct ConnectionInfo {
     pub listener: Arc<str>,
     /// `User:ANONYMOUS` on a listener without authentication.
     pub principal: Arc<str>,
-    pub software_name: Option<Arc<str>>,
-    pub software_version: Option<Arc<str>>,
+    /// What the client said of itself in its first ApiVersions request (KIP-511).
+    pub software: OnceLock<ClientSoftware>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSoftware {
+    pub name: Arc<str>,
+    pub version: Arc<str>,
 }
 
 /// One request's envelope.

@@ -2,14 +2,24 @@
 
 use std::borrow::Cow;
 
-/// A request that is answered by closing the connection. The connection logs the reason once, with peer, client and API.
+use crate::telemetry::Reason;
+
+/// A request that is answered by closing the connection. The connection logs it once, with peer, client and API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    pub reason: Cow<'static, str>,
+    /// Labels a metric.
+    pub reason: Reason,
+    /// What was got and what was expected.
+    pub detail: Cow<'static, str>,
 }
 
 impl Refused {
-    pub fn new(reason: impl Into<Cow<'static, str>>) -> Refused {
-        Refused { reason: reason.into() }
+    /// A well-formed request that breaks a rule.
+    pub fn new(detail: impl Into<Cow<'static, str>>) -> Refused {
+        Refused::because(Reason::InvalidRequest, detail)
+    }
+
+    pub fn because(reason: Reason, detail: impl Into<Cow<'static, str>>) -> Refused {
+        Refused { reason, detail: detail.into() }
     }
 }

@@ -2,3 +2,7 @@
 //! turns, asks the quorum to keep the records, and answers when they are durable and visible.
 
 pub mod decide;
+pub mod driver;
+
+pub use decide::{Decision, Refusal, TopicDefaults};
+pub use driver::{Controller, ControllerOptions};

@@ -1,10 +1,10 @@
 //! What can be wrong with a batch, each with the code that Kafka's clients get for it. Texts say what was got and what was
-//! expected, and end up in Produce v8's `errorMessage` where Kafka fills that.
+//! expected; [`RecordError::client_message`] gives those that a Produce answer carries.
 
 use super::codec::Codec;
-use crate::base::{ErrorCode, TimestampMs};
+use crate::base::ErrorCode;
 
-/// One record that has to be named in a Produce answer (`recordErrors`, version 8, KIP-467).
+/// One record that a Produce answer has to name (`recordErrors`, version 8, KIP-467).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordIssue {
     /// The record's place in its batch, from 0.
@@ -17,54 +17,73 @@ pub struct RecordIssue {
 pub enum RecordError {
     #[error("the batch has {got} bytes where {expected} are needed")]
     Truncated { got: usize, expected: usize },
-    #[error("unknown record format {magic}, only 2 is served")]
+    #[error("record format {magic} is none that is served, 2 is")]
     UnknownMagic { magic: i8 },
     #[error("batch length {batch_length} is below the smallest legal one, 49")]
     BatchLength { batch_length: i32 },
+    #[error("what follows the batch is neither a batch nor the beginning of one")]
+    Trailing,
     #[error("the CRC of the batch is not that of its bytes")]
     Crc,
-    #[error("the {codec} library failed to compress")]
-    Compress { codec: Codec },
     #[error("the {codec} data of the batch cannot be decompressed")]
     Decompress { codec: Codec },
-    #[error("the records take more than the allowed {bytes_max} bytes once decompressed")]
+    #[error("the {codec} library failed to compress")]
+    Compress { codec: Codec },
+    #[error("decompressed, the records take more than the allowed {bytes_max} bytes")]
     DecompressedTooLarge { bytes_max: usize },
-    #[error("{0} is the id of no codec")]
-    UnknownCodec(i16),
-    #[error("this version of Produce must not carry {0}")]
-    CodecNotAllowed(Codec),
-    #[error("the batch has {bytes} bytes, {bytes_max} are allowed")]
-    TooLarge { bytes: usize, bytes_max: usize },
-    #[error("{0}")]
-    Invalid(&'static str),
+    #[error("{id} is the id of no codec")]
+    UnknownCodec { id: i16 },
+    #[error("this version of the request must not carry {codec}")]
+    CodecNotAllowed { codec: Codec },
+    #[error("the batch takes more than the allowed {bytes_max} bytes")]
+    TooLarge { bytes_max: usize },
+    #[error("{reason}")]
+    Invalid { reason: &'static str },
     #[error("record {index} of the batch is malformed: {reason}")]
     MalformedRecord { index: i32, reason: &'static str },
-    #[error("{} record(s) without a key; a compacted topic needs one", .0.len())]
-    NullKeys(Vec<RecordIssue>),
-    #[error("{} record(s) with a timestamp outside the limits at {now}", .issues.len())]
-    Timestamps { issues: Vec<RecordIssue>, now: TimestampMs },
+    #[error("{count} record(s) refused, the first: {}", .issues.first().map_or("", |issue| &issue.message))]
+    Rejected {
+        /// `INVALID_TIMESTAMP` when one record's timestamp is out of range, else `INVALID_RECORD`.
+        code: ErrorCode,
+        /// The refused records in their order, at most [`super::RECORD_ISSUES_MAX`].
+        issues: Vec<RecordIssue>,
+        /// How many there are in all.
+        count: usize,
+    },
 }
 
 impl RecordError {
-    /// Kafka's code for it.
+    /// Kafka's code for it. Data that cannot be decompressed is the producer's doing (its CRC is right), so it gets a code that
+    /// clients do not retry.
     pub fn error_code(&self) -> ErrorCode {
         use RecordError::*;
         match self {
-            Truncated { .. } | UnknownMagic { .. } | BatchLength { .. } | Crc => ErrorCode::CORRUPT_MESSAGE,
-            Decompress { .. } => ErrorCode::CORRUPT_MESSAGE,
+            Truncated { .. } | UnknownMagic { .. } | BatchLength { .. } | Trailing | Crc => ErrorCode::CORRUPT_MESSAGE,
+            UnknownCodec { .. } | CodecNotAllowed { .. } => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
+            TooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            Invalid { .. } | MalformedRecord { .. } | Decompress { .. } | DecompressedTooLarge { .. } => {
+                ErrorCode::INVALID_RECORD
+            }
             Compress { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
-            UnknownCodec(_) | CodecNotAllowed(_) => ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
-            TooLarge { .. } | DecompressedTooLarge { .. } => ErrorCode::MESSAGE_TOO_LARGE,
-            Invalid(_) | MalformedRecord { .. } | NullKeys(_) => ErrorCode::INVALID_RECORD,
-            Timestamps { .. } => ErrorCode::INVALID_TIMESTAMP,
+            Rejected { code, .. } => *code,
         }
     }
 
-    /// The records to name one by one; empty when the whole batch is at fault.
+    /// The records that a Produce answer names one by one; empty when the whole batch is at fault.
     pub fn record_errors(&self) -> &[RecordIssue] {
         match self {
-            RecordError::NullKeys(issues) | RecordError::Timestamps { issues, .. } => issues,
+            RecordError::Rejected { issues, .. } => issues,
             _ => &[],
+        }
+    }
+
+    /// The text for a Produce answer's `errorMessage`; `None` where Kafka sends null. Logs take the `Display` text instead.
+    pub fn client_message(&self) -> Option<String> {
+        match self {
+            RecordError::UnknownMagic { .. } | RecordError::BatchLength { .. } | RecordError::Rejected { .. } => {
+                Some(self.to_string())
+            }
+            _ => None,
         }
     }
 }

@@ -25,7 +25,6 @@ pub(super) mod at {
     pub const CRC: usize = 17;
     /// The CRC covers the batch from here on.
     pub const ATTRIBUTES: usize = 21;
-    pub const MAX_TIMESTAMP: usize = 35;
 }
 
 /// What a record's timestamp means (KIP-32).

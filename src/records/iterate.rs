@@ -78,7 +78,7 @@ impl<'r> Iterator for RecordIter<'r> {
     fn next(&mut self) -> Option<Self::Item> {
         if self.index >= self.header.record_count {
             let left = !std::mem::take(&mut self.rest).is_empty();
-            return left.then_some(Err(RecordError::Invalid(TOO_MANY)));
+            return left.then_some(Err(RecordError::Invalid { reason: TOO_MANY }));
         }
         let record = self.read_next();
         self.index += 1;
@@ -180,7 +180,7 @@ mod tests {
         batch[60] = 1;
         let told: Vec<_> =
             records(&batch, 0).unwrap().iter().map(|record| record.map(|record| record.offset)).collect();
-        assert_eq!(told, [Ok(100), Err(RecordError::Invalid(TOO_MANY))]);
+        assert_eq!(told, [Ok(100), Err(RecordError::Invalid { reason: TOO_MANY })]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(super) trait Source {
     /// The next `len` bytes; `None` when there are fewer.
     fn span(&mut self, len: usize) -> Option<Self::Span>;
 
-    fn is_empty(&self) -> bool;
+    fn is_empty(&mut self) -> bool;
 }
 
 impl<'a> Source for &'a [u8] {
@@ -32,7 +32,7 @@ impl<'a> Source for &'a [u8] {
     }
 
     #[inline(always)]
-    fn is_empty(&self) -> bool {
+    fn is_empty(&mut self) -> bool {
         <[u8]>::is_empty(self)
     }
 }

@@ -1,1 +1,24 @@
-//! To come.
+//! Floor 5: partitions. A partition is a log, what readers may see of it, and who waits for it; around them stand the group commit,
+//! the housekeeper, and the table that follows the metadata image. One replica so far: this node leads whatever it holds.
+
+mod ack;
+mod append_rules;
+mod checkpoints;
+mod dir_health;
+mod error;
+mod flusher;
+pub mod journal;
+mod maintenance;
+mod partition;
+mod partitions;
+mod waiter;
+
+pub use ack::{AckTicket, AckWait};
+pub use checkpoints::Checkpoints;
+pub use dir_health::DirHealth;
+pub use error::PartitionError;
+pub use flusher::{FlushPolicy, Flusher};
+pub use maintenance::{Maintenance, MaintenanceIntervals};
+pub use partition::{Checkpointed, Partition, SyncMark};
+pub use partitions::{Partitions, TopicReplicas};
+pub use waiter::{Waiter, Waiters};

@@ -232,9 +232,9 @@ fn say(refusal: &Refusal<'_>, held_back: u64) {
         target: "barnabas::refused",
         peer = %refusal.peer,
         listener = refusal.listener,
-        client_id = refusal.client_id.map(shown),
-        software_name = refusal.software_name.map(shown),
-        software_version = refusal.software_version.map(shown),
+        client_id = refusal.client_id.map(cut),
+        software_name = refusal.software_name.map(cut),
+        software_version = refusal.software_version.map(cut),
         api = refusal.api_name,
         api_key = refusal.api_key,
         api_version = refusal.api_version,
@@ -245,13 +245,17 @@ fn say(refusal: &Refusal<'_>, held_back: u64) {
     );
 }
 
-/// A stranger's text made fit for a log line: cut, and without control characters that could forge another line.
+/// A stranger's text in the message itself: cut, and without control characters that could forge another line. (Fields are quoted by the
+/// log's own format.)
 fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(TEXT_CHARS_MAX).flat_map(visible).collect();
-    if text.chars().nth(TEXT_CHARS_MAX).is_some() {
-        shown.push_str("...");
+    cut(text).chars().flat_map(visible).collect()
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
-    shown
 }
 
 fn visible(character: char) -> impl Iterator<Item = char> {
@@ -324,5 +328,53 @@ mod tests {
     fn a_clients_text_cannot_forge_or_flood_a_line() {
         assert_eq!(shown("a\nERROR b\x1b[0m"), "a\\nERROR b\\u{1b}[0m");
         assert_eq!(shown(&"x".repeat(40_000)).len(), TEXT_CHARS_MAX + 3);
+    }
+
+    #[derive(Clone, Default)]
+    struct Captured(std::sync::Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_names_the_peer_the_client_the_api_and_the_reason() {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(move || writer.clone()).finish();
+        let refusals = Refusals::default();
+        let refusal = Refusal {
+            peer: "10.1.2.3:456".parse().unwrap(),
+            listener: "PLAINTEXT",
+            client_id: Some("bil\nling"),
+            software_name: Some("librdkafka"),
+            software_version: Some("2.12.1"),
+            api_key: Some(0),
+            api_name: Some("Produce"),
+            api_version: Some(99),
+            reason: Reason::UnsupportedVersion,
+            detail: &"version 99, expected 3 to 13",
+        };
+        tracing::subscriber::with_default(subscriber, || {
+            refusals.refuse(&refusal, 0);
+            refusals.refuse(&refusal, 1);
+            refusals.refuse(&refusal, 2);
+            refusals.upkeep(INTERVAL_MS);
+        });
+        let text = String::from_utf8(captured.0.lock().clone()).unwrap();
+        let expected = "\u{20}WARN barnabas::refused: version 99, expected 3 to 13 peer=10.1.2.3:456 listener=\"PLAINTEXT\" \
+            client_id=\"bil\\nling\" software_name=\"librdkafka\" software_version=\"2.12.1\" api=\"Produce\" api_key=0 \
+            api_version=99 reason=\"unsupported_version\"\n\u{20}WARN barnabas::refused: more like the last one \
+            peer=10.1.2.3 api_key=0 reason=\"unsupported_version\" suppressed=2\n";
+        assert_eq!(text, expected);
+        assert_eq!(refusals.count(Reason::UnsupportedVersion), 3);
     }
 }

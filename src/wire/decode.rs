@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::messages::RequestBody;
+use super::messages::{self, RequestBody};
 use super::shape::ShapeError;
 use super::table::lookup;
 
@@ -34,4 +34,97 @@ pub fn decode_request<R: RequestBody>(version: i16, body: Bytes) -> Result<R, De
     let api = lookup(R::KEY).ok_or(DecodeError::UnknownApi(R::KEY))?;
     api.check(version, &body).map_err(DecodeError::Shape)?;
     R::read(version, body).map_err(DecodeError::Decoder)
+}
+
+/// Decodes a request of any API and drops it: for fuzzing, and for tests that ask every version.
+pub fn decode_and_drop(key: i16, version: i16, body: Bytes) -> Result<(), DecodeError> {
+    macro_rules! requests {
+        ($($request:ident)*) => {
+            match key {
+                $(messages::$request::KEY => decode_request::<messages::$request>(version, body).map(drop),)*
+                _ => Err(DecodeError::UnknownApi(key)),
+            }
+        };
+    }
+    requests! {
+        ProduceRequest
+        FetchRequest
+        ListOffsetsRequest
+        MetadataRequest
+        OffsetCommitRequest
+        OffsetFetchRequest
+        FindCoordinatorRequest
+        JoinGroupRequest
+        HeartbeatRequest
+        LeaveGroupRequest
+        SyncGroupRequest
+        DescribeGroupsRequest
+        ListGroupsRequest
+        SaslHandshakeRequest
+        ApiVersionsRequest
+        CreateTopicsRequest
+        DeleteTopicsRequest
+        DeleteRecordsRequest
+        InitProducerIdRequest
+        OffsetForLeaderEpochRequest
+        AddPartitionsToTxnRequest
+        AddOffsetsToTxnRequest
+        EndTxnRequest
+        WriteTxnMarkersRequest
+        TxnOffsetCommitRequest
+        DescribeAclsRequest
+        CreateAclsRequest
+        DeleteAclsRequest
+        DescribeConfigsRequest
+        AlterConfigsRequest
+        AlterReplicaLogDirsRequest
+        DescribeLogDirsRequest
+        SaslAuthenticateRequest
+        CreatePartitionsRequest
+        CreateDelegationTokenRequest
+        RenewDelegationTokenRequest
+        ExpireDelegationTokenRequest
+        DescribeDelegationTokenRequest
+        DeleteGroupsRequest
+        ElectLeadersRequest
+        IncrementalAlterConfigsRequest
+        AlterPartitionReassignmentsRequest
+        ListPartitionReassignmentsRequest
+        OffsetDeleteRequest
+        DescribeClientQuotasRequest
+        AlterClientQuotasRequest
+        DescribeUserScramCredentialsRequest
+        AlterUserScramCredentialsRequest
+        DescribeQuorumRequest
+        UpdateFeaturesRequest
+        DescribeClusterRequest
+        DescribeProducersRequest
+        UnregisterBrokerRequest
+        DescribeTransactionsRequest
+        ListTransactionsRequest
+        ConsumerGroupHeartbeatRequest
+        ConsumerGroupDescribeRequest
+        GetTelemetrySubscriptionsRequest
+        PushTelemetryRequest
+        ListConfigResourcesRequest
+        DescribeTopicPartitionsRequest
+        ShareGroupHeartbeatRequest
+        ShareGroupDescribeRequest
+        ShareFetchRequest
+        ShareAcknowledgeRequest
+        AddRaftVoterRequest
+        RemoveRaftVoterRequest
+        InitializeShareGroupStateRequest
+        ReadShareGroupStateRequest
+        WriteShareGroupStateRequest
+        DeleteShareGroupStateRequest
+        ReadShareGroupStateSummaryRequest
+        StreamsGroupHeartbeatRequest
+        StreamsGroupDescribeRequest
+        DescribeShareGroupOffsetsRequest
+        AlterShareGroupOffsetsRequest
+        DeleteShareGroupOffsetsRequest
+        StreamsGroupTopologyDescriptionUpdateRequest
+        UnregisterControllerRequest
+    }
 }

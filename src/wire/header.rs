@@ -79,17 +79,26 @@ fn read(frame: &mut Bytes, seen: &mut HeaderError) -> Result<RequestHeader, Head
     let correlation_id = frame.try_get_i32().map_err(|_| HeaderFault::TooShort)?;
     let api = lookup(key).ok_or(HeaderFault::UnknownKey)?;
     let client_id = client_id(frame)?;
-    seen.client_id.clone_from(&client_id);
+    match judge(api, version, frame) {
+        Ok(()) => Ok(RequestHeader { api, version, correlation_id, client_id }),
+        Err(fault) => {
+            seen.client_id = client_id;
+            Err(fault)
+        }
+    }
+}
+
+fn judge(api: &Api, version: i16, frame: &mut Bytes) -> Result<(), HeaderFault> {
     if api.is_flexible(version) {
         skip_tags(frame)?;
     }
     if !api.served {
         return Err(HeaderFault::NotServed);
     }
-    if !api.accepts(version) && key != keys::API_VERSIONS {
+    if !api.accepts(version) && api.key != keys::API_VERSIONS {
         return Err(HeaderFault::UnsupportedVersion);
     }
-    Ok(RequestHeader { api, version, correlation_id, client_id })
+    Ok(())
 }
 
 fn short(frame: &mut Bytes) -> Result<i16, HeaderFault> {
@@ -150,5 +159,99 @@ pub fn write_response_header(buffer: &mut BytesMut, api: &Api, version: i16, cor
     buffer.put_i32(correlation_id);
     if api.has_tagged_response_header(version) {
         buffer.put_u8(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_hex(hex: &str) -> Result<(RequestHeader, Bytes), HeaderError> {
+        let hex = hex.replace(' ', "");
+        parse((0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect())
+    }
+
+    fn accepted(hex: &str) -> (RequestHeader, Bytes) {
+        parse_hex(hex).unwrap()
+    }
+
+    fn fault(hex: &str) -> HeaderFault {
+        parse_hex(hex).unwrap_err().fault
+    }
+
+    #[test]
+    fn a_plain_header_is_read_and_the_body_is_left() {
+        let (header, body) = accepted("0002 0001 80000000 0003 726177 ffffffff 00000000");
+        assert_eq!((header.api.name, header.version, header.correlation_id), ("ListOffsets", 1, i32::MIN));
+        assert_eq!(header.client_id.as_deref(), Some("raw"));
+        assert_eq!(&body[..], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+        assert!(!header.needs_version_fallback());
+    }
+
+    #[test]
+    fn client_ids_may_be_null_empty_odd_or_not_utf8() {
+        let client = |hex: &str| accepted(hex).0.client_id.map(|id| id.to_string());
+        assert_eq!(client("0002 0001 ffffffff ffff"), None);
+        assert_eq!(client("0002 0001 00000000 0000"), Some(String::new()));
+        assert_eq!(client("0002 0001 00000000 0003 610062"), Some("a\0b".to_owned()));
+        assert_eq!(client("0002 0001 00000000 0002 c3a9"), Some("\u{e9}".to_owned()));
+        assert_eq!(client("0002 0001 00000000 0002 fffe"), Some("\u{fffd}\u{fffd}".to_owned()));
+    }
+
+    #[test]
+    fn header_tags_are_skipped_and_lies_in_them_refused() {
+        let (_, body) = accepted("0002 0006 00000012 0003 726177 01 65 02 abcd 07");
+        assert_eq!(&body[..], [7]);
+        assert_eq!(fault("0002 0006 00000012 0003 726177 01 65 03 abcd"), HeaderFault::Tags);
+        assert_eq!(fault("0002 0006 00000012 0003 726177 ffffffff0f"), HeaderFault::Tags);
+        assert_eq!(fault("0002 0006 00000012 0003 726177 ffffffffff01"), HeaderFault::Tags);
+        assert_eq!(fault("0002 0006 00000012 0003 726177"), HeaderFault::Tags);
+    }
+
+    #[test]
+    fn headers_that_end_early_are_refused() {
+        for hex in ["", "00", "0002", "0002 0001", "0002 0001 00000019", "0002 0001 00000019 00"] {
+            assert_eq!(fault(hex), HeaderFault::TooShort, "{hex}");
+        }
+        assert_eq!(fault("0002 0001 00000019 0004 726177"), HeaderFault::ClientIdLength(4));
+        assert_eq!(fault("0002 0001 00000019 8000 726177"), HeaderFault::ClientIdLength(i16::MIN));
+    }
+
+    #[test]
+    fn unknown_keys_and_versions_are_refused_and_named() {
+        for key in ["7fff", "ffff", "0007", "0034", "003e", "0043"] {
+            assert_eq!(fault(&format!("{key} 0000 00000000 0003 726177 00")), HeaderFault::UnknownKey, "{key}");
+        }
+        for key_and_version in [
+            "0000 0000",
+            "0000 0002",
+            "0000 000e",
+            "0001 0003",
+            "0001 0013",
+            "0002 0000",
+            "0002 000c",
+            "0003 ffff",
+            "0003 000e",
+            "000b 000a",
+            "0013 0001",
+            "0015 0003",
+            "0016 0006",
+            "0017 0001",
+        ] {
+            let error = parse_hex(&format!("{key_and_version} 00000026 0003 726177 00 00 00 00")).unwrap_err();
+            assert_eq!(error.fault, HeaderFault::UnsupportedVersion, "{key_and_version}");
+            assert_eq!(error.client_id.as_deref(), Some("raw"));
+        }
+    }
+
+    #[test]
+    fn any_version_of_api_versions_passes() {
+        for version in ["0063", "0006", "7fff"] {
+            let (header, _) = accepted(&format!("0012 {version} fffffff0 0003 726177 00 ff ff ff"));
+            assert!(header.needs_version_fallback());
+            assert_eq!(header.correlation_id, -16);
+        }
+        assert!(accepted("0012 ffff 0000001f 0003 726177").0.needs_version_fallback());
+        assert!(accepted("0012 7fff 0000002b ffff 00").0.client_id.is_none());
     }
 }

@@ -9,9 +9,41 @@ pub use kafka_protocol::messages::*;
 pub use kafka_protocol::protocol::StrBytes;
 use kafka_protocol::protocol::{Decodable, Encodable};
 
+pub use super::extended::add_raft_voter_request::{self, AddRaftVoterRequest};
+pub use super::extended::add_raft_voter_response::{self, AddRaftVoterResponse};
 pub use super::extended::api_versions_request::{self, ApiVersionsRequest};
 pub use super::extended::delete_groups_response::{self, DeleteGroupsResponse};
 pub use super::extended::describe_log_dirs_response::{self, DescribeLogDirsResponse};
+pub use super::extended::describe_share_group_offsets_request::{self, DescribeShareGroupOffsetsRequest};
+pub use super::extended::describe_share_group_offsets_response::{self, DescribeShareGroupOffsetsResponse};
+pub use super::extended::offset_commit_request::{self, OffsetCommitRequest};
+pub use super::extended::offset_commit_response::{self, OffsetCommitResponse};
+pub use super::extended::offset_fetch_request::{self, OffsetFetchRequest};
+pub use super::extended::offset_fetch_response::{self, OffsetFetchResponse};
+pub use super::extended::read_share_group_state_summary_request::{self, ReadShareGroupStateSummaryRequest};
+pub use super::extended::read_share_group_state_summary_response::{self, ReadShareGroupStateSummaryResponse};
+pub use super::extended::share_acknowledge_request::{self, ShareAcknowledgeRequest};
+pub use super::extended::share_acknowledge_response::{self, ShareAcknowledgeResponse};
+pub use super::extended::share_fetch_request::{self, ShareFetchRequest};
+pub use super::extended::share_fetch_response::{self, ShareFetchResponse};
+pub use super::extended::streams_group_describe_request::{self, StreamsGroupDescribeRequest};
+pub use super::extended::streams_group_describe_response::{self, StreamsGroupDescribeResponse};
+pub use super::extended::streams_group_heartbeat_request::{self, StreamsGroupHeartbeatRequest};
+pub use super::extended::streams_group_heartbeat_response::{self, StreamsGroupHeartbeatResponse};
+pub use super::extended::streams_group_topology_description_update_request::{
+    self, StreamsGroupTopologyDescriptionUpdateRequest,
+};
+pub use super::extended::streams_group_topology_description_update_response::{
+    self, StreamsGroupTopologyDescriptionUpdateResponse,
+};
+pub use super::extended::txn_offset_commit_request::{self, TxnOffsetCommitRequest};
+pub use super::extended::txn_offset_commit_response::{self, TxnOffsetCommitResponse};
+pub use super::extended::unregister_controller_request::{self, UnregisterControllerRequest};
+pub use super::extended::unregister_controller_response::{self, UnregisterControllerResponse};
+pub use super::extended::write_share_group_state_request::{self, WriteShareGroupStateRequest};
+pub use super::extended::write_share_group_state_response::{self, WriteShareGroupStateResponse};
+pub use super::extended::write_txn_markers_request::{self, WriteTxnMarkersRequest};
+pub use super::extended::write_txn_markers_response::{self, WriteTxnMarkersResponse};
 
 /// A request that can be read from a body which passed the shape check.
 pub trait RequestBody: Sized {
@@ -62,8 +94,6 @@ request! {
     1 FetchRequest;
     2 ListOffsetsRequest newest_layout 10;
     3 MetadataRequest;
-    8 OffsetCommitRequest;
-    9 OffsetFetchRequest;
     10 FindCoordinatorRequest;
     11 JoinGroupRequest;
     12 HeartbeatRequest;
@@ -80,8 +110,6 @@ request! {
     24 AddPartitionsToTxnRequest;
     25 AddOffsetsToTxnRequest;
     26 EndTxnRequest;
-    27 WriteTxnMarkersRequest;
-    28 TxnOffsetCommitRequest;
     29 DescribeAclsRequest;
     30 CreateAclsRequest;
     31 DeleteAclsRequest;
@@ -120,16 +148,10 @@ request! {
     75 DescribeTopicPartitionsRequest;
     76 ShareGroupHeartbeatRequest;
     77 ShareGroupDescribeRequest;
-    78 ShareFetchRequest;
-    79 ShareAcknowledgeRequest;
-    80 AddRaftVoterRequest;
     81 RemoveRaftVoterRequest;
     83 InitializeShareGroupStateRequest;
     84 ReadShareGroupStateRequest;
-    85 WriteShareGroupStateRequest;
     86 DeleteShareGroupStateRequest;
-    87 ReadShareGroupStateSummaryRequest;
-    90 DescribeShareGroupOffsetsRequest;
     91 AlterShareGroupOffsetsRequest;
     92 DeleteShareGroupOffsetsRequest;
 }
@@ -139,8 +161,6 @@ response! {
     FetchResponse;
     ListOffsetsResponse newest_layout 10;
     MetadataResponse;
-    OffsetCommitResponse;
-    OffsetFetchResponse;
     FindCoordinatorResponse;
     JoinGroupResponse;
     HeartbeatResponse;
@@ -158,8 +178,6 @@ response! {
     AddPartitionsToTxnResponse;
     AddOffsetsToTxnResponse;
     EndTxnResponse;
-    WriteTxnMarkersResponse;
-    TxnOffsetCommitResponse;
     DescribeAclsResponse;
     CreateAclsResponse;
     DeleteAclsResponse;
@@ -196,16 +214,10 @@ response! {
     DescribeTopicPartitionsResponse;
     ShareGroupHeartbeatResponse;
     ShareGroupDescribeResponse;
-    ShareFetchResponse;
-    ShareAcknowledgeResponse;
-    AddRaftVoterResponse;
     RemoveRaftVoterResponse;
     InitializeShareGroupStateResponse;
     ReadShareGroupStateResponse;
-    WriteShareGroupStateResponse;
     DeleteShareGroupStateResponse;
-    ReadShareGroupStateSummaryResponse;
-    DescribeShareGroupOffsetsResponse;
     AlterShareGroupOffsetsResponse;
     DeleteShareGroupOffsetsResponse;
 }

@@ -369,10 +369,12 @@ pub static APIS: [Api; 79] = [
         .also_controller()
         .needs(&[(Cluster, Describe)])
         .served(),
-    api(61, "DescribeProducers", 0, 0, data::DESCRIBE_PRODUCERS).needs(&[(Topic, Read)]),
+    api(61, "DescribeProducers", 0, 0, data::DESCRIBE_PRODUCERS).needs(&[(Topic, Read)]).served(),
     api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER).also_controller().needs(&[(Cluster, Alter)]),
-    api(65, "DescribeTransactions", 0, 0, transactions::DESCRIBE_TRANSACTIONS).needs(&[(TransactionalId, Describe)]),
-    api(66, "ListTransactions", 0, 2, transactions::LIST_TRANSACTIONS).needs(&[(TransactionalId, Describe)]),
+    api(65, "DescribeTransactions", 0, 0, transactions::DESCRIBE_TRANSACTIONS)
+        .needs(&[(TransactionalId, Describe)])
+        .served(),
+    api(66, "ListTransactions", 0, 2, transactions::LIST_TRANSACTIONS).needs(&[(TransactionalId, Describe)]).served(),
     api(68, "ConsumerGroupHeartbeat", 0, 1, groups::CONSUMER_GROUP_HEARTBEAT)
         .needs(&[(Group, Read), (Topic, Describe)]),
     api(69, "ConsumerGroupDescribe", 0, 1, groups::CONSUMER_GROUP_DESCRIBE)

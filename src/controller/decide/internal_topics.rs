@@ -1,11 +1,15 @@
 //! The topics in which coordinators keep their state. They start with the replication that the cluster can give now, so that a
 //! single node works with no settings.
 
+use std::collections::BTreeMap;
+
 use super::create_topics::{Creation, NewTopic, TopicOutcome, create_topics};
 use super::{Decision, TopicDefaults};
 use crate::base::TopicId;
 use crate::metadata::config::BrokerLayers;
 use crate::metadata::{Image, topic_name};
+
+const SEGMENT_BYTES: i32 = 100 * 1024 * 1024;
 
 /// How an internal topic is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +22,35 @@ pub struct InternalTopic {
 }
 
 impl InternalTopic {
+    /// The internal topic of that name as this node's settings have it, Kafka's defaults where they say nothing; `None` for a name
+    /// that is no internal topic.
+    pub fn from_properties(name: &str, properties: &BTreeMap<String, String>) -> Option<InternalTopic> {
+        let number = |key: &str, default: i32| {
+            properties.get(key).and_then(|text| text.trim().parse::<i32>().ok()).unwrap_or(default).max(1)
+        };
+        let factor = |key: &str| i16::try_from(number(key, 3)).unwrap_or(i16::MAX);
+        Some(match name {
+            topic_name::CONSUMER_OFFSETS => InternalTopic::consumer_offsets(
+                number("offsets.topic.num.partitions", 50),
+                factor("offsets.topic.replication.factor"),
+                number("offsets.topic.segment.bytes", SEGMENT_BYTES),
+            ),
+            topic_name::TRANSACTION_STATE => InternalTopic::transaction_state(
+                number("transaction.state.log.num.partitions", 50),
+                factor("transaction.state.log.replication.factor"),
+                number("transaction.state.log.segment.bytes", SEGMENT_BYTES),
+                number("transaction.state.log.min.isr", 2),
+            ),
+            topic_name::SHARE_GROUP_STATE => InternalTopic::share_group_state(
+                number("share.coordinator.state.topic.num.partitions", 50),
+                factor("share.coordinator.state.topic.replication.factor"),
+                number("share.coordinator.state.topic.segment.bytes", SEGMENT_BYTES),
+                number("share.coordinator.state.topic.min.isr", 2),
+            ),
+            _ => return None,
+        })
+    }
+
     /// `__consumer_offsets`: compacted, its segments small, its batches as the coordinator writes them.
     pub fn consumer_offsets(partitions: i32, replication_factor: i16, segment_bytes: i32) -> InternalTopic {
         InternalTopic {
@@ -92,12 +125,17 @@ pub fn ensure_internal_topic(
     }
     let live = i16::try_from(image.live_brokers().count()).unwrap_or(i16::MAX);
     let replication_factor = wanted.replication_factor.clamp(1, live.max(1));
+    // More in-sync replicas than there are replicas would refuse every write.
+    let in_reach = |(name, value): &(String, String)| match (name.as_str(), value.parse::<i16>()) {
+        ("min.insync.replicas", Ok(count)) => (name.clone(), Some(count.min(replication_factor).to_string())),
+        _ => (name.clone(), Some(value.clone())),
+    };
     let topic = NewTopic {
         name: wanted.name.clone(),
         partitions: wanted.partitions,
         replication_factor,
         assignments: Vec::new(),
-        configs: wanted.configs.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
+        configs: wanted.configs.iter().map(in_reach).collect(),
     };
     let defaults = TopicDefaults { partitions: wanted.partitions, replication_factor };
     let with = Creation { defaults, below, fresh_ids: &[id], start };

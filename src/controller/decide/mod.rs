@@ -2,6 +2,7 @@
 //! make the change and what the client is to be told; it changes nothing itself and knows no clock and no chance.
 
 pub mod brokers;
+pub mod configs;
 pub mod create_partitions;
 pub mod create_topics;
 pub mod delete_topics;

@@ -9,8 +9,7 @@ use super::config::GroupConfig;
 use super::offsets::{GroupOffsets, Position};
 use super::record::{GroupMetadata, Record};
 use super::words::{
-    Decision, Effects, GroupListing, HowToJoin, Join, JoinReply, Leave, MemberRef, Note, Now, Reply, ReplyTo, Sync,
-    SyncReply,
+    Decision, Effects, GroupListing, Join, JoinReply, Leave, MemberRef, Note, Now, Reply, ReplyTo, Sync, SyncReply,
 };
 use crate::base::{ErrorCode, MonotonicMs, ProducerId};
 
@@ -43,6 +42,13 @@ impl Group {
         let GroupKind::Classic(classic) = &mut self.kind;
         classic
     }
+}
+
+/// Each group has at most one tick coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arm {
+    AsItIs,
+    Anew { instead_of_ms: Option<MonotonicMs> },
 }
 
 #[derive(Debug, Default)]
@@ -181,7 +187,11 @@ impl Machine {
     pub fn note(&mut self, group: &str, note: Note, now: Now, config: &GroupConfig) -> Effects {
         match self.groups.get_mut(group) {
             Some(group) => group.classic_mut().note(note, now, config),
-            None => Effects { replies: note.orphaned_reply().into_iter().collect(), ..Effects::default() },
+            // Cannot happen between decide and note; if it did, nobody shall wait for ever.
+            None => Effects {
+                replies: note.refused(ErrorCode::UNKNOWN_MEMBER_ID).into_iter().collect(),
+                ..Effects::default()
+            },
         }
     }
 
@@ -203,14 +213,14 @@ impl Machine {
         self.groups.get_mut(group).map(|group| group.classic_mut().note_completion_refused(now)).unwrap_or_default()
     }
 
-    /// Whether a tick must be asked for so that one comes by `at_ms`; remembers that it was.
-    pub fn arm(&mut self, group: &str, at_ms: MonotonicMs) -> bool {
-        let Some(group) = self.groups.get_mut(group) else { return false };
+    /// Whether a tick must be asked for so that one comes by `at_ms`; remembers that it was. A later one asked for before is then
+    /// of no use any more.
+    pub fn arm(&mut self, group: &str, at_ms: MonotonicMs) -> Arm {
+        let Some(group) = self.groups.get_mut(group) else { return Arm::AsItIs };
         if group.armed_ms.is_some_and(|armed_ms| armed_ms <= at_ms) {
-            return false;
+            return Arm::AsItIs;
         }
-        group.armed_ms = Some(at_ms);
-        true
+        Arm::Anew { instead_of_ms: group.armed_ms.replace(at_ms) }
     }
 
     /// The whole partition is replayed: sessions start anew.
@@ -229,23 +239,5 @@ impl Machine {
             effects.merge(group.classic_mut().note_unloaded());
         }
         effects
-    }
-}
-
-impl Note {
-    /// A note for a group that is not there any more cannot happen between decide and note; if it did, nobody shall wait for ever.
-    fn orphaned_reply(self) -> Option<(ReplyTo, Reply)> {
-        let code = ErrorCode::UNKNOWN_MEMBER_ID;
-        match self {
-            Note::Join { join, how: HowToJoin::HandOutId, reply_to } => {
-                Some((reply_to, Reply::Join(JoinReply::refused(code, join.fresh_member_id))))
-            }
-            Note::Join { join, reply_to, .. } => {
-                Some((reply_to, Reply::Join(JoinReply::refused(code, join.member_id))))
-            }
-            Note::Sync { reply_to, .. } => Some((reply_to, Reply::Sync(SyncReply::refused(code)))),
-            Note::Leave { reply, reply_to, .. } => Some((reply_to, Reply::Leave(vec![code; reply.len()]))),
-            Note::Evict { .. } | Note::JoinCompleted | Note::JoinPostponed => None,
-        }
     }
 }

@@ -4,6 +4,8 @@
 mod admin;
 pub mod classic;
 pub mod config;
+pub mod driver;
+mod fetch;
 pub mod machine;
 pub mod offsets;
 pub mod record;
@@ -11,4 +13,9 @@ pub mod words;
 
 pub use admin::Deletions;
 pub use config::GroupConfig;
+pub use driver::GroupCoordinator;
+pub use driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
 pub use machine::Machine;
+
+#[cfg(test)]
+mod tests;

@@ -144,6 +144,17 @@ pub enum Reply {
     Leave(Vec<ErrorCode>),
 }
 
+impl Reply {
+    /// The same reply with a refusal in place of what it said.
+    pub fn refused(self, code: ErrorCode) -> Reply {
+        match self {
+            Reply::Join(reply) => Reply::Join(JoinReply::refused(code, reply.member_id)),
+            Reply::Sync(_) => Reply::Sync(SyncReply::refused(code)),
+            Reply::Leave(codes) => Reply::Leave(vec![code; codes.len()]),
+        }
+    }
+}
+
 /// OffsetCommit v2 to v10, borrowed from the request: this is the coordinator's hot path.
 #[derive(Clone, Copy, Debug)]
 pub struct CommitOffsets<'a> {
@@ -195,11 +206,38 @@ pub struct GroupListing {
     pub kind: &'static str,
 }
 
+/// Which offsets OffsetFetch v1 to v10 asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct TopicToFetch<'a> {
+    pub topic: &'a str,
+    /// Zero when there is no such topic now. An offset committed for a former topic of this name is not shown.
+    pub topic_id: TopicId,
+    pub partitions: &'a [PartitionIndex],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedTopic {
+    pub topic: Arc<str>,
+    pub partitions: Vec<FetchedOffset>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchedOffset {
+    pub partition: PartitionIndex,
+    /// -1 when nothing is committed.
+    pub offset: Offset,
+    pub leader_epoch: LeaderEpoch,
+    pub metadata: Box<str>,
+    pub error: ErrorCode,
+}
+
 /// A durable change to one group and what follows once it is appended and replayed.
 #[derive(Debug, Default)]
 pub struct Decision {
     /// The group's new metadata, if it changes durably.
     pub record: Option<GroupMetadata>,
+    /// What is answered tells of the record, so the answers wait until it is committed.
+    pub reply_after_commit: bool,
     pub then: Option<Note>,
     pub replies: Vec<(ReplyTo, Reply)>,
 }
@@ -238,6 +276,20 @@ pub enum Note {
     },
     JoinCompleted,
     JoinPostponed,
+}
+
+impl Note {
+    /// The answer to whoever asked for this, when it cannot be done after all.
+    pub fn refused(self, code: ErrorCode) -> Option<(ReplyTo, Reply)> {
+        match self {
+            Note::Join { join, reply_to, .. } => {
+                Some((reply_to, Reply::Join(JoinReply::refused(code, join.member_id))))
+            }
+            Note::Sync { reply_to, .. } => Some((reply_to, Reply::Sync(SyncReply::refused(code)))),
+            Note::Leave { reply, reply_to, .. } => Some((reply_to, Reply::Leave(vec![code; reply.len()]))),
+            Note::Evict { .. } | Note::JoinCompleted | Note::JoinPostponed => None,
+        }
+    }
 }
 
 /// How an accepted JoinGroup goes on.

@@ -1,3 +1,5 @@
+//! Randomness from a seed: the same seed, the same bytes.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::host::Entropy;

@@ -1,12 +1,12 @@
 //! The LZ4 frame format in Kafka's flavour: version 1, independent blocks, no checksums but that of the header. Java's reader
 //! takes no linked blocks, so we take none either: what we store must be readable by every consumer.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 use lz4::liblz4::{BlockChecksum, ContentChecksum};
-use lz4::{BlockMode, BlockSize, Decoder, EncoderBuilder};
+use lz4::{BlockMode, BlockSize, Decoder, Encoder, EncoderBuilder};
 
-use super::damaged;
+use super::{Sink, damaged};
 
 /// `compression.lz4.level` without a setting. As in Kafka it means the fast compressor; any other level means the high one.
 pub(super) const DEFAULT_LEVEL: i32 = 9;
@@ -19,18 +19,17 @@ const VERSION_MASK: u8 = 0b1100_0000;
 const VERSION: u8 = 0b0100_0000;
 const INDEPENDENT_BLOCKS: u8 = 0b0010_0000;
 
-pub(super) fn compress(level: i32, input: &[u8]) -> io::Result<Vec<u8>> {
+pub(in crate::records) type Writer = Encoder<Sink>;
+
+pub(super) fn writer(level: i32, sink: Sink) -> io::Result<Writer> {
     let level = if level == DEFAULT_LEVEL { 0 } else { level.clamp(1, HIGH_LEVEL_MAX) };
-    let mut encoder = EncoderBuilder::new()
+    EncoderBuilder::new()
         .block_size(BlockSize::Max64KB)
         .block_mode(BlockMode::Independent)
         .block_checksum(BlockChecksum::NoBlockChecksum)
         .checksum(ContentChecksum::NoChecksum)
         .level(level.unsigned_abs())
-        .build(Vec::with_capacity(input.len() / 2))?;
-    encoder.write_all(input)?;
-    let (output, result) = encoder.finish();
-    result.map(|()| output)
+        .build(sink)
 }
 
 /// Reads one frame; what stands behind it is not looked at, as in Kafka.
@@ -70,12 +69,14 @@ impl Read for Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::super::Codec;
     use super::*;
 
     #[test]
     fn frames_have_kafkas_descriptor() {
-        let frame = compress(DEFAULT_LEVEL, b"abc").unwrap();
+        let frame = Codec::Lz4.compress(DEFAULT_LEVEL, b"abc").unwrap();
         // version 1, independent blocks, no checksums; blocks of 64 KiB
         assert_eq!(&frame[..6], &[0x04, 0x22, 0x4d, 0x18, 0x60, 0x40]);
     }

@@ -3,13 +3,15 @@
 
 mod gzip;
 mod lz4;
+mod sink;
 mod snappy;
 mod zstd;
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use super::error::RecordError;
+pub(super) use sink::Sink;
 
 /// How the records of a batch are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,7 +33,7 @@ impl Codec {
             2 => Ok(Codec::Snappy),
             3 => Ok(Codec::Lz4),
             4 => Ok(Codec::Zstd),
-            other => Err(RecordError::UnknownCodec(other)),
+            id => Err(RecordError::UnknownCodec { id }),
         }
     }
 
@@ -69,14 +71,23 @@ impl Codec {
     /// Compresses `input` in the framing that Kafka's clients write. A level outside the codec's range counts as the nearest one in
     /// it. Fails only when the codec's library does, short of memory.
     pub fn compress(self, level: i32, input: &[u8]) -> Result<Vec<u8>, RecordError> {
-        match self {
-            Codec::None => Ok(input.to_vec()),
-            Codec::Gzip => gzip::compress(level, input),
-            Codec::Snappy => snappy::compress(input),
-            Codec::Lz4 => lz4::compress(level, input),
-            Codec::Zstd => zstd::compress(level, input),
-        }
-        .map_err(|_| RecordError::Compress { codec: self })
+        let into = Sink::new(Vec::with_capacity(input.len() / 2 + SPARE_BYTES), usize::MAX);
+        let compressed = self.writer(level, into).and_then(|mut writer| {
+            writer.write_all(input)?;
+            writer.finish()
+        });
+        compressed.map(Sink::into_bytes).map_err(|_| RecordError::Compress { codec: self })
+    }
+
+    /// A writer that compresses into `sink`.
+    pub(super) fn writer(self, level: i32, sink: Sink) -> io::Result<Writer> {
+        Ok(match self {
+            Codec::None => Writer::Plain(sink),
+            Codec::Gzip => Writer::Gzip(gzip::writer(level, sink)),
+            Codec::Snappy => Writer::Snappy(Box::new(snappy::Writer::new(sink)?)),
+            Codec::Lz4 => Writer::Lz4(lz4::writer(level, sink)?),
+            Codec::Zstd => Writer::Zstd(zstd::writer(level, sink)?),
+        })
     }
 
     /// Decompresses all of `input`, at most `output_bytes_max` bytes. Memory grows with what comes out.
@@ -131,6 +142,50 @@ impl Read for Reader<'_> {
     }
 }
 
+/// Compresses what is written to it.
+pub(super) enum Writer {
+    Plain(Sink),
+    Gzip(gzip::Writer),
+    Snappy(Box<snappy::Writer>),
+    Lz4(lz4::Writer),
+    Zstd(zstd::Writer),
+}
+
+impl Writer {
+    /// Writes the end of the compressed stream and gives the sink back.
+    pub fn finish(self) -> io::Result<Sink> {
+        match self {
+            Writer::Plain(sink) => Ok(sink),
+            Writer::Gzip(writer) => writer.finish(),
+            Writer::Snappy(writer) => writer.finish(),
+            Writer::Lz4(writer) => {
+                let (sink, result) = writer.finish();
+                result.map(|()| sink)
+            }
+            Writer::Zstd(writer) => writer.finish(),
+        }
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Writer::Plain(sink) => sink.write(bytes),
+            Writer::Gzip(writer) => writer.write(bytes),
+            Writer::Snappy(writer) => writer.write(bytes),
+            Writer::Lz4(writer) => writer.write(bytes),
+            Writer::Zstd(writer) => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Room for what a codec puts around its data.
+const SPARE_BYTES: usize = 64;
+
 fn damaged(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
@@ -149,7 +204,7 @@ mod tests {
             assert_eq!(Codec::from_name(codec.name()), Some(codec));
         }
         for id in [-1, 5, 6, 7] {
-            assert_eq!(Codec::from_id(id), Err(RecordError::UnknownCodec(id)));
+            assert_eq!(Codec::from_id(id), Err(RecordError::UnknownCodec { id }));
         }
         assert_eq!(Codec::from_name("producer"), None);
     }

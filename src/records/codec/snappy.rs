@@ -1,11 +1,11 @@
 //! Snappy in the two framings that clients write: xerial's (Java: a header, then length-prefixed blocks) and none at all (one raw
 //! block). We write xerial's, which every client reads.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use snap::raw::{Decoder, Encoder, decompress_len};
 
-use super::damaged;
+use super::{Sink, damaged};
 use crate::records::cursor::{take_i32, take_slice};
 
 const XERIAL_MAGIC: [u8; 8] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0];
@@ -20,19 +20,52 @@ const BLOCK_BYTES: usize = 32 * 1024;
 /// A raw block grows by no more than this: its best element spends 3 bytes on 64. A block that claims more lies.
 const EXPANSION_MAX: usize = 22;
 
-pub(super) fn compress(input: &[u8]) -> io::Result<Vec<u8>> {
-    let mut output = Vec::with_capacity(XERIAL_HEADER_BYTES + input.len() / 2);
-    output.extend_from_slice(&XERIAL_MAGIC);
-    output.extend_from_slice(&XERIAL_VERSION.to_be_bytes());
-    output.extend_from_slice(&XERIAL_VERSION.to_be_bytes());
-    let mut encoder = Encoder::new();
-    for block in input.chunks(BLOCK_BYTES) {
-        let compressed = encoder.compress_vec(block).map_err(|_| damaged("snappy block"))?;
-        let len = u32::try_from(compressed.len()).map_err(|_| damaged("snappy block length"))?;
-        output.extend_from_slice(&len.to_be_bytes());
-        output.extend_from_slice(&compressed);
+/// Writes xerial's framing. Input is gathered into whole blocks.
+pub(in crate::records) struct Writer {
+    sink: Sink,
+    encoder: Encoder,
+    block: Vec<u8>,
+}
+
+impl Writer {
+    pub(super) fn new(mut sink: Sink) -> io::Result<Writer> {
+        sink.write_all(&XERIAL_MAGIC)?;
+        sink.write_all(&XERIAL_VERSION.to_be_bytes())?;
+        sink.write_all(&XERIAL_VERSION.to_be_bytes())?;
+        Ok(Writer { sink, encoder: Encoder::new(), block: Vec::with_capacity(BLOCK_BYTES) })
     }
-    Ok(output)
+
+    pub(super) fn finish(mut self) -> io::Result<Sink> {
+        self.end_block()?;
+        Ok(self.sink)
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
+        let compressed = self.encoder.compress_vec(&self.block).map_err(|_| damaged("snappy block"))?;
+        let len = u32::try_from(compressed.len()).map_err(|_| damaged("snappy block length"))?;
+        self.block.clear();
+        self.sink.write_all(&len.to_be_bytes())?;
+        self.sink.write_all(&compressed)
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = BLOCK_BYTES.saturating_sub(self.block.len());
+        let taken = bytes.len().min(room);
+        self.block.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+        if taken == room {
+            self.end_block()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub(in crate::records) struct Reader<'a> {
@@ -106,6 +139,10 @@ mod tests {
     use super::super::Codec;
     use super::*;
 
+    fn compress(input: &[u8]) -> Vec<u8> {
+        Codec::Snappy.compress(0, input).unwrap()
+    }
+
     fn read(bytes: &[u8]) -> Result<Vec<u8>, crate::records::RecordError> {
         Codec::Snappy.decompress(bytes, 1_000_000)
     }
@@ -118,14 +155,14 @@ mod tests {
 
     #[test]
     fn our_framing_is_xerials() {
-        let bytes = compress(&vec![1u8; BLOCK_BYTES + 1]).unwrap();
+        let bytes = compress(&vec![1u8; BLOCK_BYTES + 1]);
         assert_eq!(&bytes[..16], b"\x82SNAPPY\0\0\0\0\x01\0\0\0\x01");
         assert_eq!(read(&bytes).unwrap().len(), BLOCK_BYTES + 1);
     }
 
     #[test]
     fn streams_behind_one_another_are_one() {
-        let bytes = [compress(b"one ").unwrap(), compress(b"two").unwrap()].concat();
+        let bytes = [compress(b"one "), compress(b"two")].concat();
         assert_eq!(read(&bytes).unwrap(), b"one two");
     }
 
@@ -133,7 +170,7 @@ mod tests {
     fn a_block_that_claims_gigabytes_is_refused_before_memory_is_taken() {
         let claim = [0xff, 0xff, 0xff, 0xff, 0x0f, 0x00];
         assert!(read(&claim).is_err());
-        let framed = [&compress(b"").unwrap()[..], &[0, 0, 0, 6], &claim].concat();
+        let framed = [&compress(b"")[..], &[0, 0, 0, 6], &claim].concat();
         assert!(read(&framed).is_err());
     }
 
@@ -147,7 +184,7 @@ mod tests {
     #[test]
     fn negative_and_overlong_block_lengths_are_refused() {
         for len in [-1i32, i32::MIN, i32::MAX, 100] {
-            let bytes = [&compress(b"").unwrap()[..], &len.to_be_bytes(), b"xyz"].concat();
+            let bytes = [&compress(b"")[..], &len.to_be_bytes(), b"xyz"].concat();
             assert!(read(&bytes).is_err(), "{len}");
         }
     }

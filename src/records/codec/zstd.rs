@@ -3,8 +3,10 @@
 
 use std::io;
 
-use zstd::bulk;
 use zstd::stream::read::Decoder;
+use zstd::stream::write::Encoder;
+
+use super::Sink;
 
 /// `compression.zstd.level` without a setting.
 pub(super) const DEFAULT_LEVEL: i32 = 3;
@@ -19,6 +21,8 @@ pub(super) fn reader(input: &[u8]) -> io::Result<Reader<'_>> {
     Decoder::with_buffer(input)
 }
 
-pub(super) fn compress(level: i32, input: &[u8]) -> io::Result<Vec<u8>> {
-    bulk::compress(input, level.clamp(LEVEL_MIN, LEVEL_MAX))
+pub(in crate::records) type Writer = Encoder<'static, Sink>;
+
+pub(super) fn writer(level: i32, sink: Sink) -> io::Result<Writer> {
+    Encoder::new(sink, level.clamp(LEVEL_MIN, LEVEL_MAX))
 }

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod configs;
 pub mod data;
 pub mod groups;
+pub mod sample;
 pub mod security;
 pub mod share;
 pub mod streams;

@@ -20,7 +20,9 @@ impl ClassicGroup {
         match self.how_to_join(&join, config) {
             Ok(how) => {
                 let record = self.record_of_replacement(&how, &join, now);
-                Decision { record, then: Some(Note::Join { join: Box::new(join), how, reply_to }), replies: Vec::new() }
+                let reply_after_commit = record.is_some();
+                let then = Some(Note::Join { join: Box::new(join), how, reply_to });
+                Decision { record, reply_after_commit, then, replies: Vec::new() }
             }
             Err((code, member_id)) => {
                 let mut decision = Decision::reply(reply_to, Reply::Join(JoinReply::refused(code, member_id)));
@@ -71,12 +73,14 @@ impl ClassicGroup {
         if self.phase == Phase::Empty {
             return !join.protocol_type.is_empty() && !join.protocols.is_empty();
         }
-        self.protocol_type.as_ref() == Some(&join.protocol_type)
-            && join.protocols.iter().any(|protocol| self.everybody_knows(&protocol.name))
-    }
-
-    pub(super) fn everybody_knows(&self, protocol: &str) -> bool {
-        self.members.values().all(|member| member.knows(protocol))
+        if self.protocol_type.as_ref() != Some(&join.protocol_type) {
+            return false;
+        }
+        if self.members.is_empty() {
+            return !join.protocols.is_empty();
+        }
+        let common = self.common_protocols();
+        join.protocols.iter().any(|protocol| common.contains(&*protocol.name))
     }
 
     fn how_a_newcomer_joins(&self, join: &Join) -> HowToJoin {

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use super::ClassicGroup;
 use crate::base::ErrorCode;
 use crate::coordinator::group::words::{Decision, Effects, Leave, LeavingMember, MemberRef, Note, Now, Reply, ReplyTo};
 
 impl ClassicGroup {
     pub fn decide_leave(&self, leave: &Leave, reply_to: ReplyTo) -> Decision {
-        let mut leaving: Vec<Arc<str>> = Vec::new();
+        let mut leaving: IndexSet<Arc<str>> = IndexSet::new();
         let mut reply = Vec::with_capacity(leave.members.len());
         for member in &leave.members {
             reply.push(match self.who_leaves(member) {
-                Ok(member_id) if !leaving.contains(&member_id) => {
-                    leaving.push(member_id);
-                    ErrorCode::NONE
-                }
+                Ok(member_id) if leaving.insert(member_id.clone()) => ErrorCode::NONE,
                 Ok(_) => ErrorCode::UNKNOWN_MEMBER_ID,
                 Err(code) => code,
             });
@@ -23,7 +22,7 @@ impl ClassicGroup {
         if leaving.is_empty() {
             return Decision::reply(reply_to, Reply::Leave(reply));
         }
-        Decision::note(Note::Leave { members: leaving, reply, reply_to })
+        Decision::note(Note::Leave { members: leaving.into_iter().collect(), reply, reply_to })
     }
 
     fn who_leaves(&self, member: &LeavingMember) -> Result<Arc<str>, ErrorCode> {

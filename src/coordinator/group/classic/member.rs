@@ -1,5 +1,6 @@
 //! One member of a classic group.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,7 +53,7 @@ impl Member {
             .unwrap_or_default()
     }
 
-    pub fn knows(&self, protocol: &str) -> bool {
-        self.protocols.iter().any(|known| *known.name == *protocol)
+    pub fn protocol_names(&self) -> HashSet<&str> {
+        self.protocols.iter().map(|known| &*known.name).collect()
     }
 }

@@ -1,7 +1,9 @@
 //! The rebalance itself: preparing one, ending its join phase, choosing leader and protocol.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::{ClassicGroup, Member, Phase};
 use crate::base::{ErrorCode, TimestampMs};
@@ -133,18 +135,25 @@ impl ClassicGroup {
     /// Each member votes for the first of its protocols that everybody knows; most votes win, and among equals the one that the
     /// longest-standing member voted for.
     pub(super) fn choose_protocol(&self) -> Option<Arc<str>> {
-        let mut votes: Vec<(&Arc<str>, usize)> = Vec::new();
+        let candidates = self.common_protocols();
+        let mut votes: IndexMap<&Arc<str>, usize> = IndexMap::new();
         for member in self.members.values() {
-            let Some(vote) = member.protocols.iter().find(|protocol| self.everybody_knows(&protocol.name)) else {
-                continue;
-            };
-            match votes.iter_mut().find(|(name, _)| *name == &vote.name) {
-                Some((_, count)) => *count += 1,
-                None => votes.push((&vote.name, 1)),
+            if let Some(vote) = member.protocols.iter().find(|protocol| candidates.contains(&*protocol.name)) {
+                *votes.entry(&vote.name).or_default() += 1;
             }
         }
-        let most = votes.iter().map(|(_, count)| *count).max()?;
+        let most = votes.values().copied().max()?;
         votes.into_iter().find(|(_, count)| *count == most).map(|(name, _)| name.clone())
+    }
+
+    /// The protocols that all members know. In proportion to what the members sent, whatever they sent.
+    pub(super) fn common_protocols(&self) -> HashSet<&str> {
+        let mut members = self.members.values().map(Member::protocol_names);
+        let Some(mut common) = members.next() else { return HashSet::new() };
+        for known in members {
+            common.retain(|protocol| known.contains(protocol));
+        }
+        common
     }
 
     /// The topics that consumers name in their subscriptions; `None` for other protocol types and where one cannot be read.

@@ -25,7 +25,9 @@ impl ClassicGroup {
             Phase::CompletingRebalance => HowToSync::Wait,
             _ => HowToSync::Current,
         };
-        Decision { record, then: Some(Note::Sync { sync: Box::new(sync), how, reply_to }), replies: Vec::new() }
+        let reply_after_commit = record.is_some();
+        let then = Some(Note::Sync { sync: Box::new(sync), how, reply_to });
+        Decision { record, reply_after_commit, then, replies: Vec::new() }
     }
 
     fn validate_sync(&self, sync: &Sync) -> Result<(), ErrorCode> {

@@ -14,6 +14,8 @@ pub static KEYS: &[Key] = keys! {
         "Rack or zone of this broker, for placing replicas and for reading nearby.";
     "broker.session.timeout.ms" Int "9000" [Any] ReadOnly:
         "How long the controller waits for a broker's heartbeat before it fences the broker.";
+    "cluster.id" String null [Any] ReadOnly ours:
+        "Id that a new cluster gets; made up when it is not set.";
     "controlled.shutdown.enable" Boolean "true" [Any] ReadOnly:
         "Whether a stopping broker hands its leaderships over first.";
     "controller.listener.names" List "CONTROLLER" [Some] ReadOnly:

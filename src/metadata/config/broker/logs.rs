@@ -2,6 +2,7 @@
 
 use crate::metadata::config::key::{Key, keys};
 
+const LOG_FORMATS: &[&str] = &["text", "json"];
 const FLUSH_POLICIES: &[&str] = &["sync", "interval", "os"];
 
 /// Sorted by name.
@@ -70,12 +71,16 @@ pub static KEYS: &[Key] = keys! {
         "How often it is checked whether a partition is due for a sync.";
     "log.flush.start.offset.checkpoint.interval.ms" Int "60000" [AtLeast(0)] ReadOnly:
         "How often it is written down where partitions start.";
+    "log.format" String "text" [OneOf(LOG_FORMATS)] ReadOnly ours:
+        "How the broker's own log is written to standard error: text, or json with one object a line.";
     "log.index.interval.bytes" Int "4096" [AtLeast(0)] ClusterWide:
         "How many bytes of log lie between two entries of the offset index.";
     "log.index.size.max.bytes" Int "10485760" [AtLeast(4)] ClusterWide:
         "Size of the offset index at which a new segment begins.";
     "log.initial.task.delay.ms" Long "30000" [AtLeast(0)] ReadOnly internal:
         "How long after the start the log's periodic work begins.";
+    "log.level" String "info" [NotEmpty] ReadOnly ours:
+        "What the broker's own log shows: a level, and levels of single modules behind it, as in info,barnabas::api=debug.";
     "log.local.retention.bytes" Long "-2" [AtLeast(-2)] ClusterWide:
         "Bytes kept on local disk under tiered storage; -2 takes log.retention.bytes.";
     "log.local.retention.ms" Long "-2" [AtLeast(-2)] ClusterWide:

@@ -1,0 +1,7 @@
+//! The rdkafka suite: what a user of librdkafka does all day, against the real binary.
+
+mod admin;
+mod consuming;
+mod groups;
+mod producing;
+mod restarts;

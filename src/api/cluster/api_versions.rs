@@ -1,0 +1,35 @@
+//! ApiVersions (key 18): what this broker serves, and which features are on.
+//! v3 names the client's software (KIP-511) and tells features (KIP-584); v4 also shows features that may be off; v5 (KIP-1242)
+//! lets the client say whom it believes to talk to.
+
+use std::sync::Arc;
+
+use crate::api::{Broker, Refused, RequestContext};
+use crate::controller::decide::features::SUPPORTED_FEATURES;
+use crate::metadata::Image;
+use crate::wire::api_versions::{Features, FinalizedFeature, SupportedFeature, judge, refused, served};
+use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse, StrBytes};
+
+pub async fn handle(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    request: ApiVersionsRequest,
+) -> Result<ApiVersionsResponse, Refused> {
+    let image = broker.controller.quorum().image();
+    let error = judge(&request, context.api_version, &image.cluster_id, broker.options.node_id);
+    if error.is_error() {
+        return Ok(refused(error));
+    }
+    Ok(served(context.api_version, &features(&image)))
+}
+
+fn features(image: &Image) -> Features {
+    let supported = SUPPORTED_FEATURES.iter().map(|feature| SupportedFeature {
+        name: StrBytes::from_static_str(feature.name),
+        level_min: feature.min,
+        level_max: feature.max,
+    });
+    let finalized =
+        image.features().map(|(name, level)| FinalizedFeature { name: StrBytes::from_string(name.to_string()), level });
+    Features { supported: supported.collect(), finalized: finalized.collect(), finalized_epoch: image.offset }
+}

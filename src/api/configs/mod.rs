@@ -1,0 +1,87 @@
+//! What is configured on topics, brokers, groups, client-metrics subscriptions and loggers: looking at it and changing it.
+
+pub mod alter_configs;
+pub mod describe_configs;
+pub mod incremental_alter_configs;
+pub mod list_config_resources;
+pub mod log_levels;
+
+use crate::api::{Broker, Refused, RequestContext};
+use crate::base::{BrokerId, ErrorCode};
+use crate::controller::decide::configs::{ConfigChange, ConfigReply, ResourceOutcome};
+use crate::controller::decide::{Decision, Refusal};
+use crate::metadata::Image;
+use crate::metadata::config::{BrokerLayers, Lookup};
+use crate::telemetry::Reason;
+use crate::wire::messages::StrBytes;
+
+pub use log_levels::LogLevels;
+
+/// What this node knows when it looks at configs.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    image: &'a Image,
+    node_id: BrokerId,
+    /// What was set at start.
+    fixed: &'a dyn Lookup,
+    log_levels: &'a LogLevels,
+}
+
+impl<'a> View<'a> {
+    fn of(broker: &'a Broker, image: &'a Image) -> View<'a> {
+        View {
+            image,
+            node_id: broker.options.node_id,
+            fixed: &*broker.options.static_properties,
+            log_levels: &broker.log_levels,
+        }
+    }
+
+    fn layers(&self) -> BrokerLayers<'a> {
+        BrokerLayers::of(self.image, self.node_id, self.fixed)
+    }
+}
+
+fn text(text: &str) -> StrBytes {
+    StrBytes::from_string(text.to_owned())
+}
+
+/// Decides a change on the newest image, keeps it unless the client only wants to know, and waits until it holds here.
+async fn change(
+    broker: &Broker,
+    context: &RequestContext,
+    validate_only: bool,
+    decide: impl FnOnce(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
+) -> Result<Vec<ResourceOutcome>, Refused> {
+    let (node_id, fixed) = (broker.options.node_id, broker.options.static_properties.clone());
+    let decide = move |image: &Image| {
+        let below = BrokerLayers::of(image, node_id, &*fixed);
+        decide(image, &ConfigChange { node_id, below, loggers: log_levels::LOGGERS })
+    };
+    if validate_only {
+        return Ok(decide(&broker.image()).reply.outcomes);
+    }
+    let (reply, _) = broker
+        .controller
+        .change(decide)
+        .await
+        .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
+    broker.log_levels.change(&reply.log_levels);
+    log_changes(&reply.outcomes, context.client_id_or_empty());
+    Ok(reply.outcomes)
+}
+
+/// Code and message of an outcome.
+fn told(result: &Result<(), Refusal>) -> (i16, Option<StrBytes>) {
+    match result {
+        Ok(()) => (ErrorCode::NONE.code(), None),
+        Err(refusal) => (refusal.code.code(), refusal.message.as_deref().map(text)),
+    }
+}
+
+/// Says in the log what was changed and by whom; refused changes are the client's to know.
+fn log_changes(outcomes: &[ResourceOutcome], client_id: &str) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.result.is_ok()) {
+        tracing::info!(resource_type = outcome.kind, resource = outcome.name, client_id, "configs changed");
+    }
+}

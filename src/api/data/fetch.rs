@@ -1,0 +1,206 @@
+//! Fetch (key 1), v4 to v18. Answers at once when there are enough bytes, an error, or nothing asked; else waits for any of the
+//! partitions to move, or for `max_wait_ms`.
+//!
+//! v7 sessions (KIP-227), v9 leader epoch check (KIP-320), v11 rack (KIP-392; no other replica is ever preferred yet), v12 diverging
+//! epochs (KIP-595), v13 topic ids (KIP-516), v15 replica state (KIP-903), v16 node endpoints (KIP-951), v17 directory ids, v18
+//! high watermark. Record bytes leave as file regions and are not copied.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::answer::{Answer, Response};
+use crate::api::data::fetch_read::{PartitionAnswer, Reading, read_partition};
+use crate::api::data::fetch_session::{PartitionKey, Resolved, SessionRequest, Told, TopicKey, Wanted};
+use crate::api::{Broker, Refused, RequestContext};
+use crate::base::{ErrorCode, TopicId};
+use crate::host::task;
+use crate::replica::Waiter;
+use crate::telemetry::Reason;
+use crate::wire::fetch_response::{self, FetchReply, TopicReply};
+use crate::wire::messages::{FetchRequest, StrBytes};
+
+/// First version that names topics by id.
+const TOPIC_ID_VERSION: i16 = 13;
+
+/// The request as the rest of this file sees it, holding nothing of the frame's memory.
+struct Fetch {
+    version: i16,
+    correlation_id: i32,
+    resolved: Resolved,
+    reading: Reading,
+    wait: Duration,
+    bytes_min: usize,
+}
+
+pub fn handle(broker: &Arc<Broker>, context: &RequestContext, request: &FetchRequest) -> Answer {
+    let now = broker.host.clock.monotonic_ms();
+    let session = session_request(broker, context, request);
+    let resolved = match broker.fetch_sessions.resolve(session, random_session_id(broker), now) {
+        Ok(resolved) => resolved,
+        Err(error) => return now_or_close(refusal(context, error)),
+    };
+    let fetch = Fetch {
+        version: context.api_version,
+        correlation_id: context.correlation_id,
+        resolved,
+        reading: Reading {
+            bytes_max: usize::try_from(request.max_bytes.min(broker.options.fetch_bytes_max)).unwrap_or(0),
+            read_committed: request.isolation_level == 1,
+            by_id: context.api_version >= TOPIC_ID_VERSION,
+        },
+        wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
+        bytes_min: usize::try_from(request.min_bytes).unwrap_or(0),
+    };
+    let answers = fetch.read(broker);
+    if fetch.is_enough(&answers) {
+        return now_or_close(fetch.respond(broker, answers));
+    }
+    let broker = broker.clone();
+    Answer::Later(Box::pin(async move { fetch.wait(&broker).await.map(Some) }))
+}
+
+impl Fetch {
+    fn read(&self, broker: &Arc<Broker>) -> Vec<PartitionAnswer> {
+        let mut left = self.reading.bytes_max;
+        let mut first = true;
+        let mut answers = Vec::with_capacity(self.resolved.partitions.len());
+        for (key, wanted) in &self.resolved.partitions {
+            let answer = read_partition(broker, &self.reading, key, wanted, left, first);
+            let bytes = answer.bytes();
+            left = left.saturating_sub(bytes);
+            first &= bytes == 0;
+            answers.push(answer);
+        }
+        answers
+    }
+
+    fn is_enough(&self, answers: &[PartitionAnswer]) -> bool {
+        self.wait.is_zero()
+            || answers.is_empty()
+            || answers.iter().map(PartitionAnswer::bytes).sum::<usize>() >= self.bytes_min
+            || answers.iter().any(PartitionAnswer::ends_the_wait)
+    }
+
+    async fn wait(self, broker: &Arc<Broker>) -> Result<Response, Refused> {
+        let waiter = Waiter::new();
+        let mut deadline = std::pin::pin!(task::sleep(self.wait));
+        loop {
+            // Registered before reading: what moves in between is seen either by the read or by the waiter.
+            self.register(broker, &waiter);
+            let answers = self.read(broker);
+            if self.is_enough(&answers) {
+                return self.respond(broker, answers);
+            }
+            tokio::select! {
+                () = waiter.moved() => {}
+                () = &mut deadline => {
+                    let answers = self.read(broker);
+                    return self.respond(broker, answers);
+                }
+            }
+        }
+    }
+
+    fn register(&self, broker: &Broker, waiter: &Arc<Waiter>) {
+        for ((topic, index), _) in &self.resolved.partitions {
+            if let Some(partition) = broker.partitions.partition(&topic.name, *index) {
+                partition.waiters.register(waiter);
+            }
+        }
+    }
+
+    fn respond(&self, broker: &Broker, answers: Vec<PartitionAnswer>) -> Result<Response, Refused> {
+        let named: Vec<bool> = if self.resolved.session_id == 0 && !self.resolved.incremental {
+            vec![true; answers.len()]
+        } else {
+            let told: Vec<(PartitionKey, Told, bool)> = (self.resolved.partitions.iter().zip(&answers))
+                .map(|((key, _), answer)| (key.clone(), answer.told(), answer.bytes() > 0))
+                .collect();
+            broker.fetch_sessions.news(self.resolved.session_id, &told, self.resolved.incremental)
+        };
+        let mut topics: Vec<TopicReply> = Vec::new();
+        // What the handler itself refuses comes first, as in Kafka; the log's answers follow in the order of the request.
+        let indexed: Vec<_> = self.resolved.partitions.iter().zip(answers).zip(named).collect();
+        let (refused, read): (Vec<_>, Vec<_>) = indexed.into_iter().partition(|((_, answer), _)| answer.is_refusal());
+        for ((((topic, index), _), answer), named) in refused.into_iter().chain(read) {
+            if !named {
+                continue;
+            }
+            let partition = answer.into_reply(*index, self.reading.read_committed);
+            match topics.last_mut() {
+                Some(last) if *last.name == *topic.name && last.id == topic.id => last.partitions.push(partition),
+                _ => topics.push(TopicReply {
+                    name: StrBytes::from_string(topic.name.to_string()).into(),
+                    id: topic.id,
+                    partitions: vec![partition],
+                }),
+            }
+        }
+        let reply = FetchReply { session_id: self.resolved.session_id, topics, ..FetchReply::default() };
+        encode(self.version, self.correlation_id, reply)
+    }
+}
+
+fn encode(version: i16, correlation_id: i32, reply: FetchReply) -> Result<Response, Refused> {
+    fetch_response::encode(version, correlation_id, reply)
+        .map(Response::Pieces)
+        .map_err(|error| Refused::because(Reason::Internal, format!("the answer cannot be encoded: {error}")))
+}
+
+/// A session error is the answer's only content.
+fn refusal(context: &RequestContext, error: ErrorCode) -> Result<Response, Refused> {
+    let reply = FetchReply { error_code: error.code(), ..FetchReply::default() };
+    encode(context.api_version, context.correlation_id, reply)
+}
+
+fn now_or_close(answer: Result<Response, Refused>) -> Answer {
+    match answer {
+        Ok(response) => Answer::Now(response),
+        Err(refused) => Answer::Close(refused),
+    }
+}
+
+fn random_session_id(broker: &Broker) -> i32 {
+    let mut bytes = [0; 4];
+    broker.host.entropy.fill(&mut bytes);
+    (i32::from_be_bytes(bytes) & i32::MAX).max(1)
+}
+
+fn session_request(broker: &Broker, context: &RequestContext, request: &FetchRequest) -> SessionRequest {
+    let by_id = context.api_version >= TOPIC_ID_VERSION;
+    let mut wanted = Vec::new();
+    for topic in &request.topics {
+        let key = topic_key(broker, by_id, &topic.topic, topic.topic_id);
+        for partition in &topic.partitions {
+            let asked = Wanted {
+                fetch_offset: partition.fetch_offset,
+                bytes_max: partition.partition_max_bytes,
+                current_leader_epoch: partition.current_leader_epoch,
+                last_fetched_epoch: partition.last_fetched_epoch,
+                log_start_offset: partition.log_start_offset,
+            };
+            wanted.push(((key.clone(), partition.partition), asked));
+        }
+    }
+    let mut forgotten = Vec::new();
+    for topic in &request.forgotten_topics_data {
+        let key = topic_key(broker, by_id, &topic.topic, topic.topic_id);
+        forgotten.extend(topic.partitions.iter().map(|partition| (key.clone(), *partition)));
+    }
+    // Before v7 there are no sessions: the epoch's default (-1) says so.
+    SessionRequest { id: request.session_id, epoch: request.session_epoch, uses_topic_ids: by_id, wanted, forgotten }
+}
+
+/// The topic under both of its names where it is known; a name that stands for nothing stays as it was sent.
+fn topic_key(broker: &Broker, by_id: bool, name: &str, id: uuid::Uuid) -> TopicKey {
+    if by_id {
+        let id = TopicId(id);
+        let name = broker.partitions.topic_by_id(id).map_or_else(|| "".into(), |topic| topic.name.clone());
+        return TopicKey { name, id };
+    }
+    match broker.partitions.topic(name) {
+        // By name: whatever topic has that name when it is read. The id must not become part of the key.
+        Some(topic) => TopicKey { name: topic.name.clone(), id: TopicId::ZERO },
+        None => TopicKey { name: name.into(), id: TopicId::ZERO },
+    }
+}

@@ -1,0 +1,282 @@
+//! Fetch sessions (KIP-227): a consumer names its partitions once and afterwards only what changed, and is told only what changed.
+//!
+//! The cache is bounded; a session outlives its connection. When every slot holds a session used within [`EVICTION_MS`], a newcomer
+//! gets its data without a session, as the protocol allows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+
+use crate::base::{ErrorCode, LeaderEpoch, MonotonicMs, Offset, PartitionIndex, TopicId};
+
+/// A session unused for this long gives way to a new one (Kafka's `min.incremental.fetch.session.eviction.ms`).
+const EVICTION_MS: MonotonicMs = 120_000;
+
+/// Epoch of a request that closes its session or wants none.
+const FINAL_EPOCH: i32 = -1;
+/// Epoch of a request that names all its partitions.
+const INITIAL_EPOCH: i32 = 0;
+
+/// A topic as the request named it: by name up to v12, by id from v13 on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TopicKey {
+    pub name: Arc<str>,
+    pub id: TopicId,
+}
+
+pub type PartitionKey = (TopicKey, PartitionIndex);
+
+/// What a consumer asks of one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub fetch_offset: Offset,
+    pub bytes_max: i32,
+    pub current_leader_epoch: LeaderEpoch,
+    pub last_fetched_epoch: LeaderEpoch,
+    pub log_start_offset: Offset,
+}
+
+/// What the consumer was last told of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    pub high_watermark: Offset,
+    pub log_start_offset: Offset,
+    pub error: ErrorCode,
+}
+
+const NOTHING_TOLD: Told = Told { high_watermark: -1, log_start_offset: -1, error: ErrorCode::NONE };
+
+#[derive(Debug)]
+struct Session {
+    /// The epoch of the next request.
+    next_epoch: i32,
+    uses_topic_ids: bool,
+    partitions: IndexMap<PartitionKey, (Wanted, Told)>,
+    used_ms: MonotonicMs,
+}
+
+/// One request's part in a session.
+#[derive(Debug)]
+pub struct SessionRequest {
+    pub id: i32,
+    pub epoch: i32,
+    pub uses_topic_ids: bool,
+    pub wanted: Vec<(PartitionKey, Wanted)>,
+    pub forgotten: Vec<PartitionKey>,
+}
+
+/// The partitions a request stands for, and how its answer must be shaped.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// 0: no session.
+    pub session_id: i32,
+    /// Only partitions with news are answered.
+    pub incremental: bool,
+    pub partitions: Vec<(PartitionKey, Wanted)>,
+}
+
+pub struct FetchSessions {
+    slots_max: usize,
+    sessions: Mutex<HashMap<i32, Session>>,
+}
+
+impl FetchSessions {
+    pub fn new(slots_max: usize) -> FetchSessions {
+        FetchSessions { slots_max, sessions: Mutex::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.sessions.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Finds out what the request stands for. `new_id` is a random positive number for a session that may be opened.
+    pub fn resolve(&self, request: SessionRequest, new_id: i32, now: MonotonicMs) -> Result<Resolved, ErrorCode> {
+        match request.epoch {
+            FINAL_EPOCH => {
+                if request.id != 0 {
+                    self.sessions.lock().remove(&request.id);
+                }
+                Ok(Resolved { session_id: 0, incremental: false, partitions: request.wanted })
+            }
+            INITIAL_EPOCH => Ok(self.open(request, new_id, now)),
+            _ => self.continue_session(request, now),
+        }
+    }
+
+    fn open(&self, request: SessionRequest, new_id: i32, now: MonotonicMs) -> Resolved {
+        let mut sessions = self.sessions.lock();
+        if request.id != 0 {
+            sessions.remove(&request.id);
+        }
+        let mut session_id = 0;
+        if !request.wanted.is_empty() && self.has_room(&mut sessions, now) {
+            session_id = new_id.max(1);
+            while sessions.contains_key(&session_id) {
+                session_id = session_id.checked_add(1).unwrap_or(1);
+            }
+            let partitions =
+                request.wanted.iter().cloned().map(|(key, wanted)| (key, (wanted, NOTHING_TOLD))).collect();
+            let session = Session { next_epoch: 1, uses_topic_ids: request.uses_topic_ids, partitions, used_ms: now };
+            sessions.insert(session_id, session);
+        }
+        Resolved { session_id, incremental: false, partitions: request.wanted }
+    }
+
+    fn has_room(&self, sessions: &mut HashMap<i32, Session>, now: MonotonicMs) -> bool {
+        if sessions.len() < self.slots_max {
+            return true;
+        }
+        let oldest =
+            sessions.iter().min_by_key(|(_, session)| session.used_ms).map(|(id, session)| (*id, session.used_ms));
+        match oldest {
+            Some((id, used_ms)) if now.saturating_sub(used_ms) > EVICTION_MS => {
+                sessions.remove(&id);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn continue_session(&self, request: SessionRequest, now: MonotonicMs) -> Result<Resolved, ErrorCode> {
+        let mut sessions = self.sessions.lock();
+        let Some(session) = sessions.get_mut(&request.id) else {
+            return Err(ErrorCode::FETCH_SESSION_ID_NOT_FOUND);
+        };
+        if session.next_epoch != request.epoch {
+            return Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH);
+        }
+        if session.uses_topic_ids != request.uses_topic_ids {
+            return Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR);
+        }
+        for (key, wanted) in request.wanted {
+            match session.partitions.get_mut(&key) {
+                Some((known, _)) => *known = wanted,
+                None => {
+                    session.partitions.insert(key, (wanted, NOTHING_TOLD));
+                }
+            }
+        }
+        for key in &request.forgotten {
+            session.partitions.shift_remove(key);
+        }
+        session.used_ms = now;
+        session.next_epoch = if session.next_epoch == i32::MAX { 1 } else { session.next_epoch + 1 };
+        let partitions = session.partitions.iter().map(|(key, (wanted, _))| (key.clone(), wanted.clone())).collect();
+        let mut session_id = request.id;
+        if session.partitions.is_empty() {
+            sessions.remove(&request.id);
+            session_id = 0;
+        }
+        Ok(Resolved { session_id, incremental: true, partitions })
+    }
+
+    /// Decides which answered partitions an incremental answer names, and remembers what was told. Partitions with records move
+    /// to the end of the session's order, so that under small limits every partition gets its turn.
+    pub fn news(
+        &self,
+        session_id: i32,
+        answers: &[(PartitionKey, Told, bool /* has records */)],
+        incremental: bool,
+    ) -> Vec<bool> {
+        let mut sessions = self.sessions.lock();
+        let Some(session) = sessions.get_mut(&session_id) else {
+            return answers.iter().map(|_| true).collect();
+        };
+        answers
+            .iter()
+            .map(|(key, told, has_records)| {
+                let Some((_, before)) = session.partitions.get_mut(key) else { return true };
+                let news = *has_records
+                    || told.error.is_error()
+                    || before.high_watermark != told.high_watermark
+                    || before.log_start_offset != told.log_start_offset;
+                // An error is told every time it is met: it must not be taken for known once it is over.
+                *before = if told.error.is_error() { NOTHING_TOLD } else { *told };
+                if *has_records && let Some(entry) = session.partitions.shift_remove(key) {
+                    session.partitions.insert(key.clone(), entry);
+                }
+                news || !incremental
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(partition: PartitionIndex) -> PartitionKey {
+        (TopicKey { name: "t".into(), id: TopicId::ZERO }, partition)
+    }
+
+    fn wanted(fetch_offset: Offset) -> Wanted {
+        Wanted { fetch_offset, bytes_max: 1, current_leader_epoch: -1, last_fetched_epoch: -1, log_start_offset: -1 }
+    }
+
+    fn request(id: i32, epoch: i32, partitions: &[PartitionIndex]) -> SessionRequest {
+        let wanted = partitions.iter().map(|partition| (key(*partition), wanted(0))).collect();
+        SessionRequest { id, epoch, uses_topic_ids: false, wanted, forgotten: Vec::new() }
+    }
+
+    #[test]
+    fn a_session_remembers_its_partitions() {
+        let sessions = FetchSessions::new(10);
+        let first = sessions.resolve(request(0, 0, &[0, 1]), 7, 0);
+        assert_eq!(first.map(|first| (first.session_id, first.incremental)), Ok((7, false)));
+        let mut next = request(7, 1, &[2]);
+        next.forgotten.push(key(0));
+        let resolved = sessions.resolve(next, 8, 0);
+        let partitions =
+            resolved.map(|resolved| resolved.partitions.into_iter().map(|(key, _)| key.1).collect::<Vec<_>>());
+        assert_eq!(partitions, Ok(vec![1, 2]));
+    }
+
+    #[test]
+    fn unknown_ids_wrong_epochs_and_mixed_naming_are_refused() {
+        let sessions = FetchSessions::new(10);
+        assert_eq!(sessions.resolve(request(99, 1, &[]), 1, 0), Err(ErrorCode::FETCH_SESSION_ID_NOT_FOUND));
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        assert_eq!(sessions.resolve(request(7, 2, &[]), 1, 0), Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH));
+        let mixed = SessionRequest { uses_topic_ids: true, ..request(7, 1, &[]) };
+        assert_eq!(sessions.resolve(mixed, 1, 0), Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR));
+    }
+
+    #[test]
+    fn forgetting_the_last_partition_closes_the_session() {
+        let sessions = FetchSessions::new(10);
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        let mut last = request(7, 1, &[]);
+        last.forgotten.push(key(0));
+        assert_eq!(sessions.resolve(last, 1, 0).map(|resolved| resolved.session_id), Ok(0));
+        assert!(sessions.is_empty());
+    }
+
+    #[test]
+    fn only_news_is_told() {
+        let sessions = FetchSessions::new(10);
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        let told = Told { high_watermark: 5, log_start_offset: 0, error: ErrorCode::NONE };
+        assert_eq!(sessions.news(7, &[(key(0), told, false)], false), [true]);
+        assert_eq!(sessions.news(7, &[(key(0), told, false)], true), [false]);
+        assert_eq!(sessions.news(7, &[(key(0), told, true)], true), [true]);
+        let moved = Told { high_watermark: 6, ..told };
+        assert_eq!(sessions.news(7, &[(key(0), moved, false)], true), [true]);
+    }
+
+    #[test]
+    fn a_full_cache_serves_newcomers_without_a_session_until_one_is_stale() {
+        let sessions = FetchSessions::new(1);
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        let refused = sessions.resolve(request(0, 0, &[0]), 8, EVICTION_MS);
+        assert_eq!(refused.map(|resolved| resolved.session_id), Ok(0));
+        let taken = sessions.resolve(request(0, 0, &[0]), 8, EVICTION_MS + 1);
+        assert_eq!(taken.map(|resolved| resolved.session_id), Ok(8));
+        assert_eq!(sessions.len(), 1);
+    }
+}

@@ -1,0 +1,197 @@
+//! Produce (key 0), advertised from v0 (KAFKA-18659), accepted v3 to v13. Everything up to the append happens on the connection's
+//! own task; only `acks=all` waits, for the group commit of the disk.
+//!
+//! v3 transactional id, v5 log start offset, v8 record errors (KIP-467), v9 flexible, v10 leader hints (KIP-951), v12 implicit
+//! AddPartitionsToTxn (KIP-890), v13 topic ids (KIP-516).
+
+use std::sync::Arc;
+
+use crate::api::answer::Answer;
+use crate::api::{Broker, Refused, RequestContext, dispatch, errors};
+use crate::base::ids::NO_OFFSET;
+use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
+use crate::log::NewBatch;
+use crate::records::{self, RecordError, RecordIssue, Validated};
+use crate::replica::{AckTicket, FlushPolicy, Partition, TopicReplicas};
+use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use crate::wire::messages::produce_response::{
+    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+};
+use crate::wire::messages::{ProduceRequest, ProduceResponse, StrBytes};
+use crate::wire::table::Api;
+
+const TOPIC_ID_VERSION: i16 = 13;
+
+pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api, request: ProduceRequest) -> Answer {
+    let acks = request.acks;
+    let produce = Produce {
+        broker,
+        version: context.api_version,
+        transactional: request.transactional_id.is_some(),
+        acks_are_legal: matches!(acks, -1..=1),
+        ticket: (acks == -1 && broker.options.flush_policy == FlushPolicy::Sync).then(AckTicket::new),
+        now: broker.host.clock.now_ms(),
+    };
+    let mut response = ProduceResponse::default();
+    for topic in request.topic_data {
+        if !topic.partition_data.is_empty() {
+            response.responses.push(produce.topic(topic));
+        }
+    }
+    if acks == 0 {
+        return acks_zero(&response);
+    }
+    match produce.ticket {
+        Some(ticket) if !ticket.seal() => {
+            let context = context.clone();
+            Answer::Later(Box::pin(async move {
+                if !ticket.wait().await {
+                    fail_unsynced(&mut response);
+                }
+                dispatch::encode(api, &context, &response).map(Some)
+            }))
+        }
+        _ => match dispatch::encode(api, context, &response) {
+            Ok(response) => Answer::Now(response),
+            Err(refused) => Answer::Close(refused),
+        },
+    }
+}
+
+/// A producer that wants no answers learns of an error by losing its connection.
+fn acks_zero(response: &ProduceResponse) -> Answer {
+    let failed = response.responses.iter().flat_map(|topic| &topic.partition_responses).find(|one| one.error_code != 0);
+    match failed {
+        None => Answer::Nothing,
+        Some(partition) => Answer::Close(Refused::new(format!(
+            "acks=0 and partition {} failed with {}",
+            partition.index,
+            ErrorCode(partition.error_code)
+        ))),
+    }
+}
+
+/// The disk failed before the records were safe: they must not be acknowledged.
+fn fail_unsynced(response: &mut ProduceResponse) {
+    for partition in response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses) {
+        if partition.error_code == 0 {
+            *partition = failure(partition.index, ErrorCode::KAFKA_STORAGE_ERROR);
+        }
+    }
+}
+
+fn failure(index: i32, error: ErrorCode) -> PartitionProduceResponse {
+    PartitionProduceResponse::default()
+        .with_index(index)
+        .with_error_code(error.code())
+        .with_base_offset(NO_OFFSET)
+        .with_log_append_time_ms(-1)
+        .with_log_start_offset(NO_OFFSET)
+}
+
+struct Produce<'a> {
+    broker: &'a Arc<Broker>,
+    version: i16,
+    transactional: bool,
+    acks_are_legal: bool,
+    ticket: Option<Arc<AckTicket>>,
+    now: TimestampMs,
+}
+
+impl Produce<'_> {
+    fn topic(&self, topic: TopicProduceData) -> TopicProduceResponse {
+        let by_id = self.version >= TOPIC_ID_VERSION;
+        let replicas = if by_id {
+            self.broker.partitions.topic_by_id(TopicId(topic.topic_id))
+        } else {
+            self.broker.partitions.topic(&topic.name)
+        };
+        let unknown = if by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+        let mut answers = Vec::with_capacity(topic.partition_data.len());
+        for data in topic.partition_data {
+            let index = data.index;
+            let answer = match &replicas {
+                _ if !self.acks_are_legal => failure(index, ErrorCode::INVALID_REQUIRED_ACKS),
+                None => failure(index, unknown),
+                Some(replicas) => self.partition(replicas, data),
+            };
+            answers.push(answer);
+        }
+        TopicProduceResponse::default()
+            .with_name(topic.name)
+            .with_topic_id(topic.topic_id)
+            .with_partition_responses(answers)
+    }
+
+    fn partition(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {
+        let index = data.index;
+        let Some(partition) = replicas.partition(index) else {
+            return failure(index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        };
+        let received = data.records.unwrap_or_default();
+        let validated = match records::validate(&received, &replicas.append_rules, self.now) {
+            Ok(validated) => validated,
+            Err(error) => return rejected(index, partition, &error),
+        };
+        let (header, bytes) = match validated {
+            Validated::AsReceived(header) => (header, received),
+            Validated::Rewritten { header, bytes } => (header, bytes),
+        };
+        if header.is_transactional() && !self.transactional {
+            return failure(index, ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+        }
+        if header.is_transactional() {
+            // No transaction can be open yet: there is no transaction coordinator in this version.
+            return failure(index, ErrorCode::INVALID_TXN_STATE);
+        }
+        self.append(replicas, partition, index, &NewBatch { header, bytes: &bytes })
+    }
+
+    fn append(
+        &self,
+        replicas: &TopicReplicas,
+        partition: &Arc<Partition>,
+        index: i32,
+        batch: &NewBatch<'_>,
+    ) -> PartitionProduceResponse {
+        let appended = match partition.append(batch) {
+            Ok(appended) => appended,
+            Err(error) => {
+                let code = errors::partition(&error);
+                return failure(index, code).with_log_start_offset(log_start_offset(partition));
+            }
+        };
+        if let Some(ticket) = &self.ticket {
+            partition.claim_durable(appended.last_offset + 1, ticket);
+            self.broker.flusher.request(partition);
+        }
+        if !appended.duplicate {
+            let messages = u64::try_from(batch.header.record_count).unwrap_or(0);
+            replicas.metrics.produced(messages, batch.bytes.len() as u64);
+        }
+        PartitionProduceResponse::default()
+            .with_index(index)
+            .with_base_offset(appended.base_offset)
+            .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
+            .with_log_start_offset(appended.log_start_offset)
+    }
+}
+
+fn log_start_offset(partition: &Partition) -> Offset {
+    partition.view().map_or(NO_OFFSET, |view| view.log_start_offset)
+}
+
+fn rejected(index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+    let mut answer = failure(index, error.error_code()).with_log_start_offset(log_start_offset(partition));
+    let named = error.record_errors();
+    if !named.is_empty() {
+        let issue = |issue: &RecordIssue| {
+            BatchIndexAndErrorMessage::default()
+                .with_batch_index(issue.batch_index)
+                .with_batch_index_error_message(Some(StrBytes::from_string(issue.message.clone())))
+        };
+        answer.record_errors = named.iter().map(issue).collect();
+        answer.error_message = Some(StrBytes::from_string(error.to_string()));
+    }
+    answer
+}

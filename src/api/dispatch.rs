@@ -1,0 +1,227 @@
+//! From a frame to its handler: header, version, shape, then one line per API.
+//!
+//! Requests whose effect later requests of the same connection may rely on are *barriers*: they hold those back until they are
+//! answered. Produce, Fetch, look-ups and offset commits are not; that is where this broker overtakes one that works on a single
+//! request of a connection at a time.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::api::answer::{Answer, Response};
+use crate::api::context::{ConnectionInfo, RequestContext};
+use crate::api::{Broker, Refused, cluster, configs, data, groups, topics, transactions};
+use crate::telemetry::{Answered, Reason};
+use crate::wire::api_versions;
+use crate::wire::decode::decode_request;
+use crate::wire::encode::encode_response;
+use crate::wire::header::{self, HeaderError, HeaderFault, RequestHeader};
+use crate::wire::messages::{RequestBody, ResponseBody};
+use crate::wire::table::{Api, keys};
+
+/// A request that has been started.
+pub struct Started {
+    pub context: RequestContext,
+    pub answer: Answer,
+    /// Requests behind it wait until it is answered.
+    pub barrier: bool,
+}
+
+/// Starts the request in `frame`. An error closes the connection.
+pub fn start(
+    broker: &Arc<Broker>,
+    connection: &Arc<ConnectionInfo>,
+    frame: Bytes,
+    now_nanos: u64,
+) -> Result<Started, (Option<Box<RequestContext>>, Refused)> {
+    let (header, body) = header::parse(detached(frame)).map_err(|error| unreadable(connection, &error, now_nanos))?;
+    let context = RequestContext {
+        connection: connection.clone(),
+        api_key: header.api.key,
+        api_version: header.version,
+        correlation_id: header.correlation_id,
+        client_id: header.client_id.as_deref().map(Arc::from),
+        received_nanos: now_nanos,
+    };
+    let barrier = is_barrier(header.api.key);
+    match answer(broker, &context, &header, body) {
+        Ok(answer) => Ok(Started { context, answer, barrier }),
+        Err(refused) => Err((Some(Box::new(context)), refused)),
+    }
+}
+
+/// Only Produce keeps slices of the read buffer, for as long as its append takes. What others hold on to gets memory of its own, so
+/// that a small request that waits does not pin a large buffer.
+fn detached(frame: Bytes) -> Bytes {
+    if frame.starts_with(&keys::PRODUCE.to_be_bytes()) { frame } else { Bytes::copy_from_slice(&frame) }
+}
+
+fn unreadable(
+    connection: &Arc<ConnectionInfo>,
+    error: &HeaderError,
+    now_nanos: u64,
+) -> (Option<Box<RequestContext>>, Refused) {
+    let reason = match error.fault {
+        HeaderFault::TooShort => Reason::InvalidFrame,
+        HeaderFault::UnknownKey | HeaderFault::NotServed => Reason::UnknownApi,
+        HeaderFault::UnsupportedVersion => Reason::UnsupportedVersion,
+        HeaderFault::ClientIdLength(_) | HeaderFault::Tags => Reason::InvalidHeader,
+    };
+    let context = error.api_key.map(|api_key| {
+        Box::new(RequestContext {
+            connection: connection.clone(),
+            api_key,
+            api_version: error.version.unwrap_or(-1),
+            correlation_id: 0,
+            client_id: error.client_id.as_deref().map(Arc::from),
+            received_nanos: now_nanos,
+        })
+    });
+    (context, Refused::because(reason, error.to_string()))
+}
+
+fn is_barrier(key: i16) -> bool {
+    !matches!(
+        key,
+        keys::PRODUCE
+            | keys::FETCH
+            | keys::LIST_OFFSETS
+            | keys::OFFSET_COMMIT
+            | keys::OFFSET_FETCH
+            | keys::HEARTBEAT
+            | keys::API_VERSIONS
+    )
+}
+
+fn decode<Q: RequestBody>(context: &RequestContext, body: Bytes) -> Result<Q, Refused> {
+    decode_request(context.api_version, body)
+        .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))
+}
+
+/// The answer in bytes.
+pub fn encode<R: ResponseBody>(api: &'static Api, context: &RequestContext, response: &R) -> Result<Response, Refused> {
+    encode_response(api, context.api_version, context.correlation_id, response)
+        .map(Response::Whole)
+        .map_err(|error| Refused::because(Reason::Internal, format!("the answer cannot be encoded: {error}")))
+}
+
+/// Runs an async handler on a request.
+macro_rules! later {
+    ($broker:ident, $context:ident, $api:ident, $body:ident, $handler:path) => {{
+        let request = decode($context, $body)?;
+        let (broker, context, api) = ($broker.clone(), $context.clone(), $api);
+        Answer::Later(Box::pin(async move {
+            let response = $handler(&broker, &context, request).await?;
+            encode(api, &context, &response).map(Some)
+        }))
+    }};
+}
+
+/// Runs a group handler, which wants the coordinator and what the metadata knows rather than the broker.
+macro_rules! group {
+    ($broker:ident, $context:ident, $api:ident, $body:ident, |$request:ident, $image:ident| $work:block) => {{
+        let $request = decode($context, $body)?;
+        let ($broker, $context, api) = ($broker.clone(), $context.clone(), $api);
+        Answer::Later(Box::pin(async move {
+            #[allow(unused_variables)]
+            let $image = $broker.image();
+            let response = $work;
+            encode(api, &$context, &response).map(Some)
+        }))
+    }};
+}
+
+fn answer(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    header: &RequestHeader,
+    body: Bytes,
+) -> Result<Answer, Refused> {
+    let api = header.api;
+    if header.needs_version_fallback() {
+        let bytes = api_versions::unsupported_version(api, header.correlation_id)
+            .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
+        return Ok(Answer::Now(Response::Whole(bytes)));
+    }
+    Ok(match api.key {
+        keys::PRODUCE => data::produce::handle(broker, context, api, decode(context, body)?),
+        keys::FETCH => data::fetch::handle(broker, context, &decode(context, body)?),
+        keys::LIST_OFFSETS => later!(broker, context, api, body, data::list_offsets::handle),
+        keys::DELETE_RECORDS => later!(broker, context, api, body, data::delete_records::handle),
+        keys::OFFSET_FOR_LEADER_EPOCH => later!(broker, context, api, body, data::offset_for_leader_epoch::handle),
+        keys::INIT_PRODUCER_ID => later!(broker, context, api, body, data::init_producer_id::handle),
+        keys::DESCRIBE_PRODUCERS => later!(broker, context, api, body, data::describe_producers::handle),
+
+        keys::METADATA => later!(broker, context, api, body, topics::metadata::handle),
+        keys::CREATE_TOPICS => later!(broker, context, api, body, topics::create_topics::handle),
+        keys::DELETE_TOPICS => later!(broker, context, api, body, topics::delete_topics::handle),
+        keys::CREATE_PARTITIONS => later!(broker, context, api, body, topics::create_partitions::handle),
+        keys::DESCRIBE_TOPIC_PARTITIONS => {
+            later!(broker, context, api, body, topics::describe_topic_partitions::handle)
+        }
+
+        keys::API_VERSIONS => later!(broker, context, api, body, cluster::api_versions::handle),
+        keys::DESCRIBE_CLUSTER => later!(broker, context, api, body, cluster::describe_cluster::handle),
+        keys::DESCRIBE_LOG_DIRS => later!(broker, context, api, body, cluster::describe_log_dirs::handle),
+        keys::DESCRIBE_QUORUM => later!(broker, context, api, body, cluster::describe_quorum::handle),
+        keys::DESCRIBE_ACLS => later!(broker, context, api, body, cluster::describe_acls::handle),
+        keys::FIND_COORDINATOR => later!(broker, context, api, body, cluster::find_coordinator::handle),
+
+        keys::DESCRIBE_CONFIGS => later!(broker, context, api, body, configs::describe_configs::handle),
+        keys::ALTER_CONFIGS => later!(broker, context, api, body, configs::alter_configs::handle),
+        keys::INCREMENTAL_ALTER_CONFIGS => {
+            later!(broker, context, api, body, configs::incremental_alter_configs::handle)
+        }
+        keys::LIST_CONFIG_RESOURCES => later!(broker, context, api, body, configs::list_config_resources::handle),
+
+        keys::JOIN_GROUP => group!(broker, context, api, body, |request, image| {
+            groups::join_group::handle(&broker.groups, &context, request).await
+        }),
+        keys::SYNC_GROUP => group!(broker, context, api, body, |request, image| {
+            groups::sync_group::handle(&broker.groups, &context, request).await
+        }),
+        keys::HEARTBEAT => {
+            let request = decode(context, body)?;
+            Answer::Now(encode(api, context, &groups::heartbeat::handle(&broker.groups, &request))?)
+        }
+        keys::LEAVE_GROUP => group!(broker, context, api, body, |request, image| {
+            groups::leave_group::handle(&broker.groups, &context, request).await
+        }),
+        keys::OFFSET_COMMIT => group!(broker, context, api, body, |request, image| {
+            groups::offset_commit::handle(&broker.groups, &image, &context, &request).await
+        }),
+        keys::OFFSET_FETCH => group!(broker, context, api, body, |request, image| {
+            groups::offset_fetch::handle(&broker.groups, &image, &context, request).await
+        }),
+        keys::OFFSET_DELETE => group!(broker, context, api, body, |request, image| {
+            groups::offset_delete::handle(&broker.groups, &image, &request).await
+        }),
+        keys::LIST_GROUPS => {
+            let request = decode(context, body)?;
+            Answer::Now(encode(api, context, &groups::list_groups::handle(&broker.groups, context, &request))?)
+        }
+        keys::DESCRIBE_GROUPS => {
+            let request = decode(context, body)?;
+            Answer::Now(encode(api, context, &groups::describe_groups::handle(&broker.groups, context, &request))?)
+        }
+        keys::DELETE_GROUPS => group!(broker, context, api, body, |request, image| {
+            groups::delete_groups::handle(&broker.groups, request).await
+        }),
+
+        keys::DESCRIBE_TRANSACTIONS => later!(broker, context, api, body, transactions::describe_transactions::handle),
+        keys::LIST_TRANSACTIONS => later!(broker, context, api, body, transactions::list_transactions::handle),
+
+        _ => return Err(Refused::because(Reason::UnknownApi, format!("{} is not served", api.name))),
+    })
+}
+
+/// Counts a request whose answer is ready.
+pub fn observe(broker: &Broker, context: &RequestContext, request_bytes: usize, response: Option<&Response>, now: u64) {
+    let name = crate::wire::table::lookup(context.api_key).map_or("unknown", |api| api.name);
+    broker.telemetry.api(context.api_key, name).answered(Answered {
+        version: context.api_version,
+        nanos: now.saturating_sub(context.received_nanos),
+        request_bytes,
+        response_bytes: response.map_or(0, Response::size_bytes),
+    });
+}

@@ -1,0 +1,8 @@
+//! APIs about topics: what there is, and making, growing and deleting them.
+
+pub mod create_partitions;
+pub mod create_topics;
+pub mod delete_topics;
+pub mod describe_topic_partitions;
+pub mod metadata;
+mod partition_view;

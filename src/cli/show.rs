@@ -1,0 +1,95 @@
+//! Settings for people to read.
+
+use std::fmt::Write;
+
+use crate::config::{Given, Loaded, Origin, effective_names};
+use crate::metadata::config::{Bound, Key, broker};
+
+/// All settings, those whose name holds `name`, or those that are set.
+pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> String {
+    let effective = effective_names();
+    let mut text = String::new();
+    for key in broker::all().iter().filter(|key| !key.internal) {
+        let wanted =
+            name.is_none_or(|part| key.name.contains(part)) && (!changed || loaded.given.value(key.name).is_some());
+        if wanted {
+            setting(&mut text, key, &loaded.given, effective.contains(key.name));
+        }
+    }
+    for name in loaded.given.names().filter(|given| broker::find(given).is_none()) {
+        let Some((key, _)) = broker::find_for_listener(name) else { continue };
+        writeln!(text, "{name} = {}\n    As {}, for one listener.", shown(key, name, &loaded.given), key.name).ok();
+    }
+    match (text.is_empty(), changed) {
+        (true, true) => "nothing is set\n".to_owned(),
+        (true, false) => "no such setting\n".to_owned(),
+        (false, _) => text,
+    }
+}
+
+fn setting(text: &mut String, key: &Key, given: &Given, has_effect: bool) {
+    let mut facts = vec![kind(key), format!("default {}", key.default.map_or("not set".to_owned(), quoted))];
+    if let Some(value) = given.value(key.name) {
+        facts.push(format!("set by {}", value.origin));
+    }
+    if key.ours {
+        facts.push("Barnabas only".to_owned());
+    }
+    if !has_effect {
+        facts.push("no effect in this version".to_owned());
+    }
+    let value = shown(key, key.name, given);
+    writeln!(text, "{} = {value}\n    {}\n    {}", key.name, key.doc, facts.join("; ")).ok();
+}
+
+fn shown(key: &Key, name: &str, given: &Given) -> String {
+    match given.value(name) {
+        Some(_) if key.is_sensitive() => "(hidden)".to_owned(),
+        Some(value) => quoted(value.text.trim()),
+        None => key.default.map_or("(not set)".to_owned(), quoted),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() }
+}
+
+fn kind(key: &Key) -> String {
+    let unit = match key.unit() {
+        "" => String::new(),
+        unit => format!(" in {unit}"),
+    };
+    let bound = match key.bound {
+        Bound::Any | Bound::NotNull | Bound::Distinct => String::new(),
+        Bound::AtLeast(min) => format!(", at least {min}"),
+        Bound::Between(min, max) => format!(", {min} to {max}"),
+        Bound::UpTo(max) => format!(", 0 to {max}"),
+        Bound::GzipLevel => ", 1 to 9 or -1".to_owned(),
+        Bound::OneOf(allowed) | Bound::OneOfAnyCase(allowed) => format!(", one of {}", allowed.join(", ")),
+        Bound::NotEmpty | Bound::Some => ", not empty".to_owned(),
+        Bound::SubsetOf(allowed) | Bound::SomeOf(allowed) => format!(", of {}", allowed.join(", ")),
+        Bound::ThrottledReplicas => ", partition:broker or *".to_owned(),
+        Bound::OffsetReset => ", earliest, latest or by_duration:".to_owned(),
+        Bound::Servers => ", host:port".to_owned(),
+        Bound::Voters => ", id@host:port".to_owned(),
+    };
+    format!("{}{unit}{bound}", key.kind.name())
+}
+
+/// What `check-config` says of good settings.
+pub fn verdict(loaded: &Loaded) -> String {
+    let count = |test: fn(&Origin) -> bool| {
+        let origins = loaded.given.names().filter_map(|name| loaded.given.value(name)).map(|value| &value.origin);
+        origins.filter(|origin| test(origin)).count()
+    };
+    let mut text = format!(
+        "the settings are good: {} from the file, {} from the environment, {} from --set\n",
+        count(|origin| matches!(origin, Origin::File(_))),
+        count(|origin| matches!(origin, Origin::Environment(_))),
+        count(|origin| matches!(origin, Origin::CommandLine)),
+    );
+    for warning in &loaded.warnings {
+        writeln!(text, "note: {warning}").ok();
+    }
+    text
+}

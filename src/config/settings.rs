@@ -1,0 +1,366 @@
+//! The settings that the server is built from: plain fields, units in their names, bounds already checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::ConfigError;
+use super::listeners::{self, AdvertisedListener, Listener};
+use super::reader::Reader;
+use crate::metadata::config::value::{host_and_port, split_list, voter};
+
+/// What one node is started with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokerSettings {
+    pub node_id: i32,
+    pub roles: Roles,
+    pub rack: Option<String>,
+    /// For a new cluster only; `None` makes one up.
+    pub cluster_id: Option<String>,
+    pub listeners: Vec<Listener>,
+    /// Empty: each client is told the address it reached us by.
+    pub advertised_listeners: Vec<AdvertisedListener>,
+    pub inter_broker_listener: String,
+    pub controller_listener_names: Vec<String>,
+    /// At least one.
+    pub log_dirs: Vec<PathBuf>,
+    /// `None`: the first of `log_dirs`.
+    pub metadata_log_dir: Option<PathBuf>,
+    /// `None`: no HTTP server.
+    pub http_listener: Option<(String, u16)>,
+    pub flush: FlushSettings,
+    pub sockets: SocketSettings,
+    pub topics: TopicSettings,
+    pub log: LogSettings,
+    pub fetch: FetchSettings,
+    pub groups: GroupSettings,
+    pub offsets_topic: OffsetsTopicSettings,
+    pub producers: ProducerSettings,
+    pub replication: ReplicationSettings,
+    pub quorum: QuorumSettings,
+    /// A filter such as `info,barnabas::api=debug`.
+    pub log_level: String,
+    pub log_format: LogFormatSetting,
+    /// Everything that was set, by Kafka's name, as it was written: what topics and groups inherit, and DescribeConfigs shows.
+    pub properties: Arc<BTreeMap<String, String>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    pub broker: bool,
+    pub controller: bool,
+}
+
+/// When an acknowledged record is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushPolicy {
+    /// `acks=all` is answered after a sync.
+    Sync,
+    /// Every `interval_ms`.
+    Interval,
+    /// When the system pleases.
+    Os,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlushSettings {
+    pub policy: FlushPolicy,
+    pub interval_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormatSetting {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SocketSettings {
+    /// `None`: the system's choice.
+    pub send_buffer_bytes: Option<usize>,
+    /// `None`: the system's choice.
+    pub receive_buffer_bytes: Option<usize>,
+    pub request_bytes_max: usize,
+    pub listen_backlog: u32,
+    pub connections_max: usize,
+    pub connections_per_ip_max: usize,
+    pub connections_per_ip_max_overrides: BTreeMap<IpAddr, usize>,
+    pub connections_per_second_max: u32,
+    /// `None`: idle connections stay.
+    pub idle_ms_max: Option<u64>,
+    pub queued_requests_max: usize,
+    /// `None`: no limit.
+    pub queued_request_bytes_max: Option<u64>,
+    pub network_threads: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSettings {
+    pub partitions_default: i32,
+    pub replication_factor_default: i16,
+    pub auto_create: bool,
+    pub delete_enable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogSettings {
+    pub retention_check_interval_ms: u64,
+    pub recovery_checkpoint_interval_ms: u64,
+    pub start_offset_checkpoint_interval_ms: u64,
+    pub recovery_threads_per_dir: usize,
+    pub cleaner_enable: bool,
+    pub cleaner_threads: usize,
+    pub cleaner_backoff_ms: u64,
+    pub cleaner_dedupe_buffer_bytes: u64,
+    /// f64::MAX: no limit.
+    pub cleaner_bytes_per_second_max: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FetchSettings {
+    pub bytes_max: i32,
+    pub sessions_max: usize,
+    /// Partitions of one DescribeTopicPartitions answer.
+    pub request_partitions_max: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSettings {
+    pub initial_rebalance_delay_ms: u64,
+    pub session_timeout_ms_min: i32,
+    pub session_timeout_ms_max: i32,
+    pub size_max: usize,
+    pub offset_metadata_max: usize,
+    pub offsets_retention_ms: i64,
+    pub offsets_retention_check_interval_ms: u64,
+    pub offsets_commit_timeout_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffsetsTopicSettings {
+    pub partitions: i32,
+    /// As many as there are brokers when there are fewer.
+    pub replication_factor: i16,
+    pub segment_bytes: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProducerSettings {
+    pub id_expiration_ms: i64,
+    pub id_expiration_check_interval_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicationSettings {
+    pub lag_time_ms_max: u64,
+    pub high_watermark_checkpoint_interval_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuorumSettings {
+    /// Id, host and port.
+    pub voters: Vec<(i32, String, u16)>,
+    pub bootstrap_servers: Vec<(String, u16)>,
+    pub snapshot_after_bytes: u64,
+    pub snapshot_interval_ms: u64,
+    pub segment_bytes: u64,
+}
+
+/// Makes the settings of properties whose names and types are good already, and says which names that took.
+pub(super) fn build(
+    properties: Arc<BTreeMap<String, String>>,
+) -> Result<(BrokerSettings, BTreeSet<&'static str>), ConfigError> {
+    let reader = Reader::new(&properties);
+    let settings = read(&reader, properties.clone());
+    let (used, problems) = reader.finish();
+    if problems.is_empty() { Ok((settings, used)) } else { Err(ConfigError { problems }) }
+}
+
+fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> BrokerSettings {
+    let listeners = listeners::read(reader);
+    BrokerSettings {
+        node_id: node_id(reader),
+        roles: roles(reader),
+        rack: reader.optional_text("broker.rack"),
+        cluster_id: reader.optional_text("cluster.id").filter(|id| !id.is_empty()),
+        listeners: listeners.listeners,
+        advertised_listeners: listeners.advertised,
+        inter_broker_listener: listeners.inter_broker,
+        controller_listener_names: listeners.controllers,
+        log_dirs: log_dirs(reader),
+        metadata_log_dir: reader.optional_text("metadata.log.dir").map(PathBuf::from),
+        http_listener: http_listener(reader),
+        flush: flush(reader),
+        sockets: sockets(reader),
+        topics: topics(reader),
+        log: log(reader),
+        fetch: FetchSettings {
+            bytes_max: reader.number("fetch.max.bytes"),
+            sessions_max: reader.number("max.incremental.fetch.session.cache.slots"),
+            request_partitions_max: reader.number("max.request.partition.size.limit"),
+        },
+        groups: groups(reader),
+        offsets_topic: OffsetsTopicSettings {
+            partitions: reader.number("offsets.topic.num.partitions"),
+            replication_factor: reader.number("offsets.topic.replication.factor"),
+            segment_bytes: reader.number("offsets.topic.segment.bytes"),
+        },
+        producers: ProducerSettings {
+            id_expiration_ms: reader.number("producer.id.expiration.ms"),
+            id_expiration_check_interval_ms: reader.number("producer.id.expiration.check.interval.ms"),
+        },
+        replication: ReplicationSettings {
+            lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
+            high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
+        },
+        quorum: quorum(reader),
+        log_level: reader.text("log.level"),
+        log_format: match reader.text("log.format").as_str() {
+            "json" => LogFormatSetting::Json,
+            _ => LogFormatSetting::Text,
+        },
+        properties,
+    }
+}
+
+fn node_id(reader: &Reader<'_>) -> i32 {
+    let (node, broker): (i32, Option<i32>) = (reader.number("node.id"), reader.limit("broker.id"));
+    match broker {
+        Some(broker) if !reader.is_set("node.id") => broker,
+        Some(broker) if broker != node => {
+            reader.problem(format!(
+                "node.id is {node} and broker.id is {broker}: set node.id alone, or both to the same"
+            ));
+            node
+        }
+        _ => node,
+    }
+}
+
+fn roles(reader: &Reader<'_>) -> Roles {
+    let roles = reader.list("process.roles");
+    let has = |role: &str| roles.iter().any(|one| one == role);
+    let roles = Roles { broker: has("broker"), controller: has("controller") };
+    if !(roles.broker && roles.controller) {
+        reader
+            .problem("process.roles: nodes that are only broker or only controller come later; set broker,controller");
+    }
+    roles
+}
+
+fn log_dirs(reader: &Reader<'_>) -> Vec<PathBuf> {
+    let (dirs, dir) = (reader.list("log.dirs"), reader.list("log.dir"));
+    let chosen = if dirs.is_empty() { dir } else { dirs };
+    chosen.into_iter().map(PathBuf::from).collect()
+}
+
+fn http_listener(reader: &Reader<'_>) -> Option<(String, u16)> {
+    let text = reader.text("http.listener");
+    if text.is_empty() {
+        return None;
+    }
+    let parsed = host_and_port(&text).map(|(host, port)| (host.to_owned(), port));
+    if parsed.is_none() {
+        reader.problem(format!("http.listener: {text}: expected host:port, or nothing to switch it off"));
+    }
+    parsed
+}
+
+fn flush(reader: &Reader<'_>) -> FlushSettings {
+    let policy = match reader.text("flush.policy").as_str() {
+        "interval" => FlushPolicy::Interval,
+        "os" => FlushPolicy::Os,
+        _ => FlushPolicy::Sync,
+    };
+    FlushSettings { policy, interval_ms: reader.number("flush.interval.ms") }
+}
+
+fn sockets(reader: &Reader<'_>) -> SocketSettings {
+    SocketSettings {
+        send_buffer_bytes: reader.limit("socket.send.buffer.bytes"),
+        receive_buffer_bytes: reader.limit("socket.receive.buffer.bytes"),
+        request_bytes_max: reader.number("socket.request.max.bytes"),
+        listen_backlog: reader.number("socket.listen.backlog.size"),
+        connections_max: reader.number("max.connections"),
+        connections_per_ip_max: reader.number("max.connections.per.ip"),
+        connections_per_ip_max_overrides: per_ip_overrides(reader),
+        connections_per_second_max: reader.number("max.connection.creation.rate"),
+        idle_ms_max: reader.limit("connections.max.idle.ms"),
+        queued_requests_max: reader.number("queued.max.requests"),
+        queued_request_bytes_max: reader.limit("queued.max.request.bytes"),
+        network_threads: reader.number("num.network.threads"),
+    }
+}
+
+fn per_ip_overrides(reader: &Reader<'_>) -> BTreeMap<IpAddr, usize> {
+    let mut overrides = BTreeMap::new();
+    for entry in split_list(&reader.text("max.connections.per.ip.overrides")) {
+        match entry.rsplit_once(':').and_then(|(ip, count)| Some((ip.parse().ok()?, count.parse().ok()?))) {
+            Some((ip, count)) => drop(overrides.insert(ip, count)),
+            None => reader.problem(format!("max.connections.per.ip.overrides: {entry}: expected address:count")),
+        }
+    }
+    overrides
+}
+
+fn topics(reader: &Reader<'_>) -> TopicSettings {
+    TopicSettings {
+        partitions_default: reader.number("num.partitions"),
+        replication_factor_default: reader.number("default.replication.factor"),
+        auto_create: reader.flag("auto.create.topics.enable"),
+        delete_enable: reader.flag("delete.topic.enable"),
+    }
+}
+
+fn log(reader: &Reader<'_>) -> LogSettings {
+    LogSettings {
+        retention_check_interval_ms: reader.number("log.retention.check.interval.ms"),
+        recovery_checkpoint_interval_ms: reader.number("log.flush.offset.checkpoint.interval.ms"),
+        start_offset_checkpoint_interval_ms: reader.number("log.flush.start.offset.checkpoint.interval.ms"),
+        recovery_threads_per_dir: reader.number("num.recovery.threads.per.data.dir"),
+        cleaner_enable: reader.flag("log.cleaner.enable"),
+        cleaner_threads: reader.number("log.cleaner.threads"),
+        cleaner_backoff_ms: reader.number("log.cleaner.backoff.ms"),
+        cleaner_dedupe_buffer_bytes: reader.number("log.cleaner.dedupe.buffer.size"),
+        cleaner_bytes_per_second_max: reader.double("log.cleaner.io.max.bytes.per.second"),
+    }
+}
+
+fn groups(reader: &Reader<'_>) -> GroupSettings {
+    let minutes: i64 = reader.number("offsets.retention.minutes");
+    let settings = GroupSettings {
+        initial_rebalance_delay_ms: reader.number("group.initial.rebalance.delay.ms"),
+        session_timeout_ms_min: reader.number("group.min.session.timeout.ms"),
+        session_timeout_ms_max: reader.number("group.max.session.timeout.ms"),
+        size_max: reader.number("group.max.size"),
+        offset_metadata_max: reader.number("offset.metadata.max.bytes"),
+        offsets_retention_ms: minutes.saturating_mul(60_000),
+        offsets_retention_check_interval_ms: reader.number("offsets.retention.check.interval.ms"),
+        offsets_commit_timeout_ms: reader.number("offsets.commit.timeout.ms"),
+    };
+    if settings.session_timeout_ms_min > settings.session_timeout_ms_max {
+        reader.problem("group.min.session.timeout.ms must not be greater than group.max.session.timeout.ms");
+    }
+    settings
+}
+
+fn quorum(reader: &Reader<'_>) -> QuorumSettings {
+    let voters = reader.list("controller.quorum.voters");
+    let servers = reader.list("controller.quorum.bootstrap.servers");
+    QuorumSettings {
+        voters: voters
+            .iter()
+            .filter_map(|text| voter(text))
+            .map(|(id, host, port)| (id, host.to_owned(), port))
+            .collect(),
+        bootstrap_servers: servers
+            .iter()
+            .filter_map(|text| host_and_port(text))
+            .map(|(host, port)| (host.to_owned(), port))
+            .collect(),
+        snapshot_after_bytes: reader.number("metadata.log.max.record.bytes.between.snapshots"),
+        snapshot_interval_ms: reader.number("metadata.log.max.snapshot.interval.ms"),
+        segment_bytes: reader.number("metadata.log.segment.bytes"),
+    }
+}

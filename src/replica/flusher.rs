@@ -1,0 +1,272 @@
+//! Group commit: one thread per log directory that makes durable what requests wait for. While it works, further appends gather; the
+//! next round takes them all.
+//!
+//! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
+//! new segment, are synced in their own files. This file is one of the floor's drivers: it blocks, so it has a thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::host::{Clock, DiskFile};
+use crate::log::FlushTargets;
+use crate::replica::journal::{Journal, Place};
+use crate::replica::partition::{Partition, SyncMark};
+use crate::telemetry::Telemetry;
+
+/// When records are synced (`flush.policy`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushPolicy {
+    /// `acks=all` is answered after a sync that is shared by everything waiting for the same disk.
+    Sync,
+    /// Synced every `flush.interval.ms`; nobody waits for it.
+    Interval,
+    /// Left to the operating system.
+    Os,
+}
+
+/// Pieces above this size are synced where they are: copying them would cost more than the wait.
+const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
+
+#[derive(Default)]
+struct Queue {
+    partitions: Vec<Arc<Partition>>,
+    stop: bool,
+}
+
+/// The queue of one disk.
+pub struct Flusher {
+    queue: Mutex<Queue>,
+    ready: Condvar,
+}
+
+impl Flusher {
+    /// Starts the thread. Without a journal every piece is synced in its own file.
+    pub fn start(
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
+        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
+        let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
+        let thread = std::thread::Builder::new().name("flusher".into()).spawn({
+            let flusher = flusher.clone();
+            move || {
+                while let Some(partitions) = flusher.next_round() {
+                    rounds.flush(&partitions);
+                }
+                rounds.sync_journaled();
+            }
+        })?;
+        Ok((flusher, thread))
+    }
+
+    /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
+    pub fn request(&self, partition: &Arc<Partition>) {
+        if partition.flush_queued.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        queue.partitions.push(partition.clone());
+        let first = queue.partitions.len() == 1;
+        drop(queue);
+        if first {
+            self.ready.notify_one();
+        }
+    }
+
+    /// Lets the thread end after what is queued now.
+    pub fn stop(&self) {
+        self.queue.lock().stop = true;
+        self.ready.notify_one();
+    }
+
+    fn next_round(&self) -> Option<Vec<Arc<Partition>>> {
+        let mut queue = self.queue.lock();
+        loop {
+            if !queue.partitions.is_empty() {
+                return Some(std::mem::take(&mut queue.partitions));
+            }
+            if queue.stop {
+                return None;
+            }
+            self.ready.wait(&mut queue);
+        }
+    }
+}
+
+/// What of a partition is not durable yet, when it is small and in one known place.
+struct Piece {
+    partition: Arc<Partition>,
+    place: Place,
+    file: Arc<dyn DiskFile>,
+    len: usize,
+    /// What holds once it is durable.
+    mark: SyncMark,
+}
+
+/// The thread's own state.
+struct Rounds {
+    journal: Option<Journal>,
+    /// Partitions with something in the journal that their own files have not been synced for.
+    journaled: Vec<Arc<Partition>>,
+    clock: Arc<dyn Clock>,
+    telemetry: Arc<Telemetry>,
+}
+
+impl Rounds {
+    fn flush(&mut self, partitions: &[Arc<Partition>]) {
+        let started = self.clock.monotonic_nanos();
+        let mut small = Vec::new();
+        let mut large = Vec::new();
+        for partition in partitions {
+            // Cleared before looking: an append after this line asks again.
+            partition.begin_flush();
+            match self.piece(partition) {
+                Some(piece) => small.push(piece),
+                None => large.push(partition.clone()),
+            }
+        }
+        large.extend(self.commit(small));
+        self.sync(&large);
+        self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), partitions.len() as u64);
+    }
+
+    fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
+        self.journal.as_ref()?;
+        let view = partition.open_view()?;
+        let segment = view.segments.last()?;
+        let from = partition.sync_mark().filter(|mark| mark.segment_base == segment.base_offset())?;
+        let len = view.end_position.checked_sub(from.position).filter(|len| *len <= JOURNALED_BYTES_MAX)?;
+        Some(Piece {
+            partition: partition.clone(),
+            place: Place {
+                dir_name: partition.identity.topic_partition.dir_name(),
+                topic_id: partition.identity.topic_id,
+                segment_base: from.segment_base,
+                position: from.position,
+            },
+            file: segment.file().ok()?,
+            len: usize::try_from(len).ok()?,
+            mark: SyncMark { position: view.end_position, up_to: view.log_end_offset, ..from },
+        })
+    }
+
+    /// Makes small pieces durable together. Gives back the partitions for which that did not work.
+    fn commit(&mut self, pieces: Vec<Piece>) -> Vec<Arc<Partition>> {
+        let fits = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| journal.has_room(pieces.iter().map(|piece| (&piece.place, piece.len))));
+        if !fits && !pieces.is_empty() {
+            self.sync_journaled();
+        }
+        let Some(journal) = &mut self.journal else {
+            return pieces.into_iter().map(|piece| piece.partition).collect();
+        };
+        let mut failed = Vec::new();
+        let mut collected = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let filled =
+                journal.collect(&piece.place, piece.len, |room| piece.file.read_exact_at(room, piece.place.position));
+            match filled {
+                Ok(()) => collected.push(piece),
+                Err(_) => failed.push(piece.partition),
+            }
+        }
+        match journal.commit() {
+            Ok(()) => collected.into_iter().for_each(|piece| self.note_journaled(piece)),
+            Err(error) if error.is_disk_full() => failed.extend(collected.into_iter().map(|piece| piece.partition)),
+            Err(error) => {
+                for piece in collected {
+                    piece.partition.fail_disk(&error.to_string());
+                }
+            }
+        }
+        failed
+    }
+
+    fn note_journaled(&mut self, piece: Piece) {
+        let Piece { partition, mark, .. } = piece;
+        partition.release_acks(mark.up_to);
+        partition.set_sync_mark(mark);
+        if !partition.journaled.swap(true, Ordering::Relaxed) {
+            self.journaled.push(partition);
+        }
+    }
+
+    /// Syncs the files of everything that is only in the journal, and begins the journal again.
+    fn sync_journaled(&mut self) {
+        let partitions = std::mem::take(&mut self.journaled);
+        if partitions.is_empty() {
+            return;
+        }
+        self.sync(&partitions);
+        let all_safe = partitions.iter().all(|partition| !partition.journaled.load(Ordering::Relaxed));
+        let Some(journal) = &mut self.journal else { return };
+        if all_safe && let Err(error) = journal.begin_again() {
+            tracing::error!(%error, "the flush journal is given up; every partition is synced by itself from now on");
+            self.journal = None;
+        } else if !all_safe {
+            // Some partition could not be synced. Its disk is offline by now; the entries stay for the next start.
+            self.journal = None;
+        }
+    }
+
+    /// Starts the device on every file first and waits for each afterwards, so that one round costs about one wait.
+    fn sync(&self, partitions: &[Arc<Partition>]) {
+        let rounds: Vec<_> = partitions.iter().map(|partition| (partition, targets(partition))).collect();
+        if rounds.len() > 1 {
+            rounds
+                .iter()
+                .filter_map(|(_, targets)| targets.as_ref())
+                .for_each(|(targets, _)| targets.start_writeback());
+        }
+        for (partition, targets) in rounds {
+            if let Some((targets, mark)) = targets {
+                self.finish(partition, &targets, mark);
+            }
+        }
+    }
+
+    fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
+        match targets.sync() {
+            Ok(()) => {
+                partition.with_open_log(|log| log.note_flushed(targets.up_to()));
+                partition.set_sync_mark(mark);
+                partition.journaled.store(false, Ordering::Relaxed);
+                partition.release_acks(targets.up_to());
+            }
+            Err(error) => {
+                self.telemetry.disk.flush_failed();
+                partition.fail_disk(&error.to_string());
+            }
+        }
+    }
+}
+
+/// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
+fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    let found = partition.with_open_log(|log| {
+        let targets = log.flush_targets()?;
+        let view = log.view();
+        let segment_base = view.segments.last().map_or(0, |segment| segment.base_offset());
+        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset }))
+    });
+    match found {
+        Some(Ok(found)) => Some(found),
+        Some(Err(error)) => {
+            partition.note_storage(&error);
+            partition.fail_acks();
+            None
+        }
+        None => {
+            // Deleted or offline: nothing of it has to be kept.
+            partition.journaled.store(false, Ordering::Relaxed);
+            partition.fail_acks();
+            None
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The housekeeper of a log directory: one thread that opens logs after start, syncs what nobody waits for, rolls and retains, writes
+//! checkpoints, and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::base::MonotonicMs;
+use crate::host::Clock;
+use crate::replica::checkpoints::Checkpoints;
+use crate::replica::flusher::Flusher;
+use crate::replica::partition::Partition;
+use crate::replica::partitions::Partitions;
+use crate::telemetry::Telemetry;
+
+/// How often the housekeeper looks whether something is due.
+const TICK: Duration = Duration::from_millis(500);
+
+/// When what has to happen, in milliseconds between two times. `u64::MAX` is never.
+#[derive(Clone, Copy, Debug)]
+pub struct MaintenanceIntervals {
+    /// Unless the policy is `os`: what was appended and not synced is synced after this long at the latest.
+    pub flush_ms: u64,
+    /// `log.flush.offset.checkpoint.interval.ms`
+    pub checkpoint_ms: u64,
+    /// `log.retention.check.interval.ms`
+    pub retention_ms: u64,
+    /// `producer.id.expiration.check.interval.ms`
+    pub producer_check_ms: u64,
+    /// `producer.id.expiration.ms`
+    pub producer_expiration_ms: i64,
+}
+
+/// Due again `interval` after it was last due.
+struct Due {
+    interval: u64,
+    next: MonotonicMs,
+}
+
+impl Due {
+    fn new(interval: u64, now: MonotonicMs) -> Due {
+        Due { interval, next: now.saturating_add(interval) }
+    }
+
+    fn is_now(&mut self, now: MonotonicMs) -> bool {
+        let due = now >= self.next;
+        if due {
+            self.next = now.saturating_add(self.interval);
+        }
+        due
+    }
+}
+
+pub struct Maintenance {
+    partitions: Arc<Partitions>,
+    flusher: Arc<Flusher>,
+    clock: Arc<dyn Clock>,
+    telemetry: Arc<Telemetry>,
+    intervals: MaintenanceIntervals,
+    stop: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Maintenance {
+    pub fn start(
+        partitions: Arc<Partitions>,
+        flusher: Arc<Flusher>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+        intervals: MaintenanceIntervals,
+    ) -> std::io::Result<(Arc<Maintenance>, JoinHandle<()>)> {
+        let maintenance = Arc::new(Maintenance {
+            partitions,
+            flusher,
+            clock,
+            telemetry,
+            intervals,
+            stop: Mutex::new(false),
+            stopped: Condvar::new(),
+        });
+        let thread = std::thread::Builder::new().name("maintenance".into()).spawn({
+            let maintenance = maintenance.clone();
+            move || maintenance.run()
+        })?;
+        Ok((maintenance, thread))
+    }
+
+    pub fn stop(&self) {
+        *self.stop.lock() = true;
+        self.stopped.notify_all();
+    }
+
+    fn run(&self) {
+        self.open_all();
+        let now = self.clock.monotonic_ms();
+        let mut flush = Due::new(self.intervals.flush_ms, now);
+        let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
+        let mut retention = Due::new(self.intervals.retention_ms, now);
+        let mut producers = Due::new(self.intervals.producer_check_ms, now);
+        let mut saved = Checkpoints::default();
+        while self.wait() {
+            let now = self.clock.monotonic_ms();
+            self.flush_by_topic_setting(now);
+            if flush.is_now(now) {
+                self.flush_dirty();
+            }
+            if retention.is_now(now) {
+                self.roll_and_retain();
+            }
+            if producers.is_now(now) {
+                self.each_partition(|partition| {
+                    let expiration_ms = self.intervals.producer_expiration_ms;
+                    partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
+                });
+            }
+            self.partitions.remove_doomed();
+            self.remove_deleted_segments();
+            if checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+                self.save_checkpoints(&mut saved);
+            }
+            self.telemetry.upkeep(now);
+        }
+    }
+
+    /// `false` when it is time to end.
+    fn wait(&self) -> bool {
+        let mut stop = self.stop.lock();
+        if !*stop {
+            self.stopped.wait_for(&mut stop, TICK);
+        }
+        !*stop
+    }
+
+    fn is_stopping(&self) -> bool {
+        *self.stop.lock()
+    }
+
+    fn each_partition(&self, mut work: impl FnMut(&Arc<Partition>)) {
+        for topic in self.partitions.topics() {
+            for partition in topic.partitions.iter().flatten() {
+                if self.is_stopping() {
+                    return;
+                }
+                work(partition);
+            }
+        }
+    }
+
+    /// Opens every log once after start, so that retention sees them and a recovery does not wait for the first client.
+    fn open_all(&self) {
+        self.each_partition(|partition| {
+            if partition.exists_on_disk() {
+                // An error was logged where it happened and is kept by the partition.
+                let _ = partition.view();
+            }
+        });
+    }
+
+    fn flush_dirty(&self) {
+        self.each_partition(|partition| {
+            if partition.is_dirty() {
+                self.flusher.request(partition);
+            }
+        });
+    }
+
+    /// `flush.ms` of a topic (Kafka's meaning): no record stays unsynced for longer.
+    fn flush_by_topic_setting(&self, now: MonotonicMs) {
+        self.each_partition(|partition| {
+            let flush_ms = partition.config().flush_ms;
+            if flush_ms < i64::MAX && partition.is_dirty() {
+                let waited = partition.dirty_for_ms(now);
+                if waited >= u64::try_from(flush_ms).unwrap_or(0) {
+                    self.flusher.request(partition);
+                }
+            }
+        });
+    }
+
+    fn roll_and_retain(&self) {
+        let now = self.clock.now_ms();
+        self.each_partition(|partition| {
+            let done = partition.with_open_log(|log| {
+                log.roll_if_due(now)?;
+                log.retain(now, log.log_end_offset())
+            });
+            match done {
+                Some(Ok(deleted)) if !deleted.is_empty() => {
+                    self.telemetry.disk.segments_deleted(deleted.len() as u64);
+                    tracing::info!(
+                        partition = %partition.identity.topic_partition,
+                        segments = deleted.len(),
+                        "retention removed segments"
+                    );
+                    partition.waiters.wake_all();
+                }
+                Some(Err(error)) => {
+                    tracing::error!(partition = %partition.identity.topic_partition, %error, "retention failed; trying again later");
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// Files of segments that retention or DeleteRecords let go, after `file.delete.delay.ms`.
+    fn remove_deleted_segments(&self) {
+        let now = self.clock.now_ms();
+        self.each_partition(|partition| {
+            if let Some(Err(error)) = partition.with_open_log(|log| log.remove_due(now)) {
+                tracing::warn!(partition = %partition.identity.topic_partition, %error, "cannot remove a deleted segment; trying again later");
+            }
+        });
+    }
+
+    /// Moves every log's recovery point to what is synced, then writes the files that a start reads.
+    fn save_checkpoints(&self, saved: &mut Checkpoints) {
+        self.each_partition(|partition| {
+            if let Some(Err(error)) = partition.with_open_log(|log| log.checkpoint()) {
+                partition.note_storage(&error);
+            }
+        });
+        let current = self.partitions.checkpoints();
+        if current == *saved {
+            return;
+        }
+        match current.save(self.partitions.disk(), self.partitions.log_dir()) {
+            Ok(()) => *saved = current,
+            Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
+        }
+    }
+}

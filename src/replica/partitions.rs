@@ -1,0 +1,299 @@
+//! All partitions of this node, found by name or id, kept in step with the metadata image.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::base::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::host::Disk;
+use crate::log::{LogEnv, LogError, LogIdentity};
+use crate::metadata::config::LogConfig;
+use crate::metadata::{Image, NO_METADATA, Topic};
+use crate::records::AppendRules;
+use crate::replica::append_rules::append_rules;
+use crate::replica::checkpoints::Checkpoints;
+use crate::replica::dir_health::DirHealth;
+use crate::replica::partition::{Checkpointed, Partition};
+use crate::telemetry::{Telemetry, TopicMetrics};
+
+/// One topic as this node holds it.
+pub struct TopicReplicas {
+    pub name: Arc<str>,
+    pub id: TopicId,
+    pub config: Arc<LogConfig>,
+    /// What a client's batch must obey here; follows from the config.
+    pub append_rules: AppendRules,
+    pub metrics: Arc<TopicMetrics>,
+    /// By partition index; `None` where this node holds no replica.
+    pub partitions: Vec<Option<Arc<Partition>>>,
+    /// The image's picture that this was made from: the same pointer means nothing changed.
+    source: Arc<Topic>,
+}
+
+impl TopicReplicas {
+    pub fn partition(&self, index: PartitionIndex) -> Option<&Arc<Partition>> {
+        usize::try_from(index).ok().and_then(|index| self.partitions.get(index)).and_then(Option::as_ref)
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    by_name: HashMap<Arc<str>, Arc<TopicReplicas>>,
+    by_id: HashMap<TopicId, Arc<TopicReplicas>>,
+}
+
+/// How topics get their effective configuration: overrides of the image over this node's own settings.
+pub type ConfigSource = Box<dyn Fn(&Image, &str) -> LogConfig + Send + Sync>;
+
+pub struct Partitions {
+    env: LogEnv,
+    health: Arc<DirHealth>,
+    log_dir: PathBuf,
+    node_id: BrokerId,
+    config_source: ConfigSource,
+    telemetry: Arc<Telemetry>,
+    table: ArcSwap<Table>,
+    /// Serialises [`Partitions::apply`].
+    applying: Mutex<()>,
+    applied: watch::Sender<i64>,
+    checkpointed: Mutex<HashMap<TopicPartition, Checkpointed>>,
+    starts_moved: AtomicBool,
+    /// Directories of deleted topics that wait for their removal.
+    doomed: Mutex<Vec<PathBuf>>,
+}
+
+impl Partitions {
+    pub fn new(
+        env: LogEnv,
+        log_dir: PathBuf,
+        node_id: BrokerId,
+        config_source: ConfigSource,
+        telemetry: Arc<Telemetry>,
+        checkpoints: &Checkpoints,
+    ) -> Partitions {
+        Partitions {
+            env,
+            health: Arc::new(DirHealth::default()),
+            log_dir,
+            node_id,
+            config_source,
+            telemetry,
+            table: ArcSwap::from_pointee(Table::default()),
+            applying: Mutex::new(()),
+            applied: watch::Sender::new(NO_METADATA),
+            checkpointed: Mutex::new(by_partition(checkpoints)),
+            starts_moved: AtomicBool::new(false),
+            doomed: Mutex::new(Vec::new()),
+        }
+    }
+
+    pub fn topic(&self, name: &str) -> Option<Arc<TopicReplicas>> {
+        self.table.load().by_name.get(name).cloned()
+    }
+
+    pub fn topic_by_id(&self, id: TopicId) -> Option<Arc<TopicReplicas>> {
+        self.table.load().by_id.get(&id).cloned()
+    }
+
+    pub fn partition(&self, topic: &str, index: PartitionIndex) -> Option<Arc<Partition>> {
+        self.table.load().by_name.get(topic).and_then(|topic| topic.partition(index).cloned())
+    }
+
+    /// All topics, in no order.
+    pub fn topics(&self) -> Vec<Arc<TopicReplicas>> {
+        self.table.load().by_name.values().cloned().collect()
+    }
+
+    /// Why the log directory is offline, if it is.
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.health.failure().cloned()
+    }
+
+    pub fn log_dir(&self) -> &Path {
+        &self.log_dir
+    }
+
+    pub fn disk(&self) -> &dyn Disk {
+        &*self.env.host.disk
+    }
+
+    /// The metadata offset that has taken effect here.
+    pub fn applied(&self) -> watch::Receiver<i64> {
+        self.applied.subscribe()
+    }
+
+    /// Takes over a newer image: new topics get partitions, changed configs take effect, deleted topics go away.
+    pub fn apply(&self, image: &Image, configs_changed: bool) {
+        let _turn = self.applying.lock();
+        let before = self.table.load_full();
+        let mut table = Table::default();
+        for source in image.topics() {
+            let replicas = match before.by_id.get(&source.id) {
+                Some(known) if Arc::ptr_eq(&known.source, source) && !configs_changed => known.clone(),
+                known => Arc::new(self.replicas(image, source, known)),
+            };
+            table.by_name.insert(replicas.name.clone(), replicas.clone());
+            table.by_id.insert(replicas.id, replicas);
+        }
+        let gone: Vec<_> =
+            before.by_id.values().filter(|topic| !table.by_id.contains_key(&topic.id)).cloned().collect();
+        self.table.store(Arc::new(table));
+        for topic in gone {
+            self.retire(&topic);
+        }
+        self.applied.send_replace(image.offset);
+    }
+
+    fn replicas(&self, image: &Image, source: &Arc<Topic>, known: Option<&Arc<TopicReplicas>>) -> TopicReplicas {
+        let config = Arc::new((self.config_source)(image, &source.name));
+        let mut partitions = Vec::with_capacity(source.partitions.len());
+        for (index, state) in source.partitions.iter().enumerate() {
+            if !state.replicas.contains(&self.node_id) {
+                partitions.push(None);
+                continue;
+            }
+            let partition = match known.and_then(|known| known.partitions.get(index)).and_then(Option::as_ref) {
+                Some(partition) => {
+                    partition.set_config(config.clone());
+                    partition.clone()
+                }
+                None => {
+                    self.new_partition(source, PartitionIndex::try_from(index).unwrap_or(PartitionIndex::MAX), &config)
+                }
+            };
+            if state.leader == self.node_id {
+                partition.lead(state.leader_epoch);
+            }
+            partitions.push(Some(partition));
+        }
+        TopicReplicas {
+            name: source.name.clone(),
+            id: source.id,
+            append_rules: append_rules(&config),
+            metrics: self.telemetry.topic(&source.name),
+            config,
+            partitions,
+            source: source.clone(),
+        }
+    }
+
+    fn new_partition(&self, topic: &Topic, index: PartitionIndex, config: &Arc<LogConfig>) -> Arc<Partition> {
+        let topic_partition = TopicPartition::new(topic.name.clone(), index);
+        let dir = self.log_dir.join(topic_partition.dir_name());
+        // A partition that the checkpoints do not know was made after them: nothing of it may be trusted unread.
+        let checkpointed = self.checkpointed.lock().remove(&topic_partition).unwrap_or_default();
+        let identity = LogIdentity { topic_partition, topic_id: topic.id };
+        Arc::new(Partition::new(self.env.clone(), self.health.clone(), dir, identity, config.clone(), checkpointed))
+    }
+
+    /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
+    fn retire(&self, topic: &TopicReplicas) {
+        self.telemetry.forget_topic(&topic.name);
+        for partition in topic.partitions.iter().flatten() {
+            drop(partition.take_offline("the topic was deleted"));
+            let doomed = self.log_dir.join(format!("{}.{}-delete", partition.identity.topic_partition, topic.id));
+            match self.env.host.disk.rename(&partition.dir, &doomed) {
+                Ok(()) => self.doomed.lock().push(doomed),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    tracing::error!(partition = %partition.identity.topic_partition, %error, "cannot set a deleted partition's directory aside");
+                }
+            }
+        }
+    }
+
+    /// Removes what deleted topics left behind. Blocks.
+    pub fn remove_doomed(&self) {
+        for dir in std::mem::take(&mut *self.doomed.lock()) {
+            if let Err(error) = self.env.host.disk.remove_dir_all(&dir) {
+                tracing::warn!(dir = %dir.display(), %error, "cannot remove a deleted partition's directory; trying again later");
+                self.doomed.lock().push(dir);
+            }
+        }
+    }
+
+    /// Looks once, at start, for directories that no topic of the image owns. Half-deleted ones go; unknown ones are set aside.
+    pub fn sweep_strays(&self) -> std::io::Result<()> {
+        let disk = &self.env.host.disk;
+        for entry in disk.read_dir(&self.log_dir)?.into_iter().filter(|entry| entry.is_dir) {
+            let path = self.log_dir.join(&entry.name);
+            if entry.name.ends_with("-delete") {
+                self.doomed.lock().push(path);
+            } else if let Some(found) = TopicPartition::parse_dir_name(&entry.name) {
+                let known = self.partition(&found.topic, found.partition).is_some();
+                if !known && !entry.name.starts_with("__cluster_metadata-") {
+                    tracing::warn!(dir = %path.display(), "no topic owns this partition directory; setting it aside with the suffix -stray");
+                    disk.rename(&path, &self.log_dir.join(format!("{}-stray", entry.name)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A log's start moved by request: the checkpoint must say so soon.
+    pub fn note_start_moved(&self) {
+        self.starts_moved.store(true, Ordering::Release);
+    }
+
+    pub(super) fn take_starts_moved(&self) -> bool {
+        self.starts_moved.swap(false, Ordering::AcqRel)
+    }
+
+    /// Closes every log in order and marks the directory as cleanly shut down. Blocks.
+    pub fn close(&self, broker_epoch: i64) -> Result<(), LogError> {
+        if let Some(failure) = self.failure() {
+            tracing::warn!(%failure, "the log directory is offline: it is not marked as cleanly shut down");
+            return Ok(());
+        }
+        let mut checkpoints = self.checkpoints();
+        for topic in self.topics() {
+            for partition in topic.partitions.iter().flatten() {
+                if let Some(log) = partition.take_offline("the broker is stopping") {
+                    let end = log.log_end_offset();
+                    log.close()?;
+                    checkpoints.recovery_points.insert(partition.identity.topic_partition.clone(), end);
+                }
+            }
+        }
+        checkpoints.save(self.disk(), &self.log_dir)?;
+        crate::log::checkpoints::mark_clean_shutdown(self.disk(), &self.log_dir, broker_epoch)
+    }
+
+    /// The checkpoint files' content as of now.
+    pub fn checkpoints(&self) -> Checkpoints {
+        let mut checkpoints = Checkpoints::default();
+        for topic in self.topics() {
+            for partition in topic.partitions.iter().flatten() {
+                if let Some(at) = partition.checkpoint() {
+                    let name = &partition.identity.topic_partition;
+                    checkpoints.recovery_points.insert(name.clone(), at.recovery_point);
+                    if let Some(start) = at.log_start_offset.filter(|start| *start > 0) {
+                        checkpoints.log_start_offsets.insert(name.clone(), start);
+                    }
+                }
+            }
+        }
+        checkpoints
+    }
+}
+
+fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {
+    let start_of = |name: &TopicPartition| -> Option<Offset> { checkpoints.log_start_offsets.get(name).copied() };
+    checkpoints
+        .recovery_points
+        .iter()
+        .map(|(name, recovery_point)| {
+            let checkpointed = Checkpointed {
+                clean_shutdown: checkpoints.clean_shutdown,
+                recovery_point: *recovery_point,
+                log_start_offset: start_of(name),
+            };
+            (name.clone(), checkpointed)
+        })
+        .collect()
+}
