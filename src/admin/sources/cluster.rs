@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::base::BrokerId;
 use crate::metadata::{BrokerRegistration, Image};
-use crate::telemetry::samples::ClusterSample;
 use crate::telemetry::Page;
+use crate::telemetry::samples::ClusterSample;
 
 pub fn write(image: &Image, node_id: BrokerId, page: &mut Page) {
     let addresses: Vec<_> = image.live_brokers().map(|broker| (broker.id, address(broker))).collect();

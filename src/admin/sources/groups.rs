@@ -20,7 +20,13 @@ pub fn write(groups: &GroupCoordinator, partitions: &Partitions, page: &mut Page
         let view = partitions.partition(topic, *partition).and_then(|found| found.view_if_open());
         let high_watermark = view.map(|view| Partition::high_watermark(&view));
         for (group, offset) in of_groups {
-            page.group_offset(&GroupOffsetSample { group, topic, partition: *partition, committed: *offset, high_watermark });
+            page.group_offset(&GroupOffsetSample {
+                group,
+                topic,
+                partition: *partition,
+                committed: *offset,
+                high_watermark,
+            });
         }
     }
 }
