@@ -4,6 +4,7 @@
 mod doorman;
 mod process;
 mod readiness;
+pub mod sources;
 
 use std::io;
 use std::net::SocketAddr;

@@ -20,7 +20,11 @@ pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> String {
         let Some((key, _)) = broker::find_for_listener(name) else { continue };
         writeln!(text, "{name} = {}\n    As {}, for one listener.", shown(key, name, &loaded.given), key.name).ok();
     }
-    if text.is_empty() { "no such setting\n".to_owned() } else { text }
+    match (text.is_empty(), changed) {
+        (true, true) => "nothing is set\n".to_owned(),
+        (true, false) => "no such setting\n".to_owned(),
+        (false, _) => text,
+    }
 }
 
 fn setting(text: &mut String, key: &Key, given: &Given, has_effect: bool) {

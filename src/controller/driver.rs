@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::decide::brokers::{Registering, register_broker, unregister_broker};
 use super::decide::create_partitions::{MorePartitions, PartitionsOutcome, create_partitions};
@@ -36,11 +36,18 @@ pub struct Controller {
     quorum: Quorum,
     options: ControllerOptions,
     turn: Arc<Mutex<()>>,
+    /// The metadata offset that has taken effect on this node; `None` where nothing has to take effect.
+    applied: Option<watch::Receiver<i64>>,
 }
 
 impl Controller {
     pub fn new(host: Host, quorum: Quorum, options: ControllerOptions) -> Controller {
-        Controller { host, quorum, options, turn: Arc::new(Mutex::new(())) }
+        Controller { host, quorum, options, turn: Arc::new(Mutex::new(())), applied: None }
+    }
+
+    /// From now on a change is answered when this node has acted on it too: a topic that was made can be written to at once.
+    pub fn answering_when_applied(self, applied: watch::Receiver<i64>) -> Controller {
+        Controller { applied: Some(applied), ..self }
     }
 
     pub fn quorum(&self) -> &Quorum {
@@ -57,11 +64,15 @@ impl Controller {
         &self,
         decide: impl FnOnce(&Image) -> Decision<R> + Send + 'static,
     ) -> Result<(R, i64), QuorumError> {
-        let (quorum, turn) = (self.quorum.clone(), self.turn.clone());
+        let (quorum, turn, applied) = (self.quorum.clone(), self.turn.clone(), self.applied.clone());
         let work = tokio::spawn(async move {
             let _turn = turn.lock().await;
             let Decision { records, reply } = decide(&quorum.image());
             let offset = quorum.propose(records).await?;
+            if let Some(mut applied) = applied {
+                // An error means that the node is stopping; the change is durable all the same.
+                let _ = applied.wait_for(|applied| *applied >= offset).await;
+            }
             Ok((reply, offset))
         });
         match work.await {

@@ -42,6 +42,11 @@ impl EpochTable {
         true
     }
 
+    /// Notes a batch of `epoch` at `start_offset`: news only when no batch so far had as high an epoch. `false` when nothing changed.
+    pub fn advance(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
+        self.latest().is_none_or(|latest| latest < epoch) && self.assign(epoch, start_offset)
+    }
+
     fn is_news(&self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
         self.entries.last().is_none_or(|last| last.epoch != epoch || start_offset < last.start_offset)
     }

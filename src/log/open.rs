@@ -243,6 +243,21 @@ struct End {
     position: u64,
 }
 
+/// Which offset a batch may begin with.
+#[derive(Clone, Copy)]
+enum Next {
+    Exactly(Offset),
+    AtLeast(Offset),
+}
+
+impl Next {
+    fn offset(self) -> Offset {
+        match self {
+            Next::Exactly(offset) | Next::AtLeast(offset) => offset,
+        }
+    }
+}
+
 struct Opening<'a> {
     disk: &'a dyn Disk,
     home: Arc<Home>,
@@ -361,26 +376,26 @@ impl<'a> Opening<'a> {
         }
         let start = segment.resume_before(from)?;
         let mut walk = CheckedWalk::new(&*file, start, len);
-        let mut next = segment.base_offset();
+        let base = segment.base_offset();
+        let mut next = if start == 0 { Next::Exactly(base) } else { Next::AtLeast(base) };
         loop {
             let position = walk.position;
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if header.base_offset >= next && fits(segment, &header) => {
-                    next = header.next_offset();
-                    segment.note(std::iter::once(&header));
-                    self.epochs_unsaved |= self.epochs.assign(header.partition_leader_epoch, header.base_offset);
+                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header) => {
+                    next = Next::Exactly(header.next_offset());
+                    self.note(segment, &header);
                     self.recovery.batches_checked += 1;
                 }
                 Found::End => {
                     self.recovery.bytes_checked += len.saturating_sub(start);
-                    self.end = End { offset: next, position: len };
+                    self.end = End { offset: next.offset(), position: len };
                     return Ok(false);
                 }
                 Found::Batch(_) | Found::Broken(_) => {
                     self.recovery.bytes_checked += len.saturating_sub(start);
                     self.recovery.truncated_bytes += len - position;
                     file.set_len(position).context("truncate", &segment.path(LOG))?;
-                    self.end = End { offset: next, position };
+                    self.end = End { offset: next.offset(), position };
                     return Ok(true);
                 }
             }
@@ -395,8 +410,7 @@ impl<'a> Opening<'a> {
             match walk.step().context("read", &segment.path(LOG))? {
                 Found::Batch(header) if header.base_offset >= next && fits(segment, &header) => {
                     next = header.next_offset();
-                    segment.note(std::iter::once(&header));
-                    self.epochs_unsaved |= self.epochs.assign(header.partition_leader_epoch, header.base_offset);
+                    self.note(segment, &header);
                 }
                 Found::End => {
                     self.end = End { offset: next, position: len };
@@ -405,6 +419,20 @@ impl<'a> Opening<'a> {
                 _ => return Ok(false),
             }
         }
+    }
+
+    /// Whether a batch may stand where `next` is due. The base offset is not in the CRC's cover; but offsets have no gaps unless
+    /// compaction has been there, so a damaged one is noticed.
+    fn continues(&self, header: &BatchHeader, next: Next) -> bool {
+        match next {
+            Next::Exactly(offset) if !self.compacted => header.base_offset == offset,
+            Next::Exactly(offset) | Next::AtLeast(offset) => header.base_offset >= offset,
+        }
+    }
+
+    fn note(&mut self, segment: &Segment, header: &BatchHeader) {
+        segment.note(std::iter::once(header));
+        self.epochs_unsaved |= self.epochs.advance(header.partition_leader_epoch, header.base_offset);
     }
 
     fn drop_behind(&mut self, at: usize) -> Result<(), LogError> {
@@ -423,7 +451,7 @@ impl<'a> Opening<'a> {
         let mut epochs = EpochTable::default();
         for segment in &self.segments {
             for_each_header(segment, 0, segment.bytes(), |header| {
-                epochs.assign(header.partition_leader_epoch, header.base_offset);
+                epochs.advance(header.partition_leader_epoch, header.base_offset);
             })?;
         }
         self.epochs = epochs;

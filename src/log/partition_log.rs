@@ -146,10 +146,10 @@ impl Log {
     }
 
     pub(super) fn note_epoch(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
-        if self.epochs.latest() == Some(epoch) {
+        if self.epochs.latest().is_some_and(|latest| latest >= epoch) {
             return false;
         }
-        let changed = Arc::make_mut(&mut self.epochs).assign(epoch, start_offset);
+        let changed = Arc::make_mut(&mut self.epochs).advance(epoch, start_offset);
         self.epochs_unsaved |= changed;
         changed
     }

@@ -17,3 +17,6 @@ pub use image::{ConfigOverrides, Image, NO_METADATA};
 pub use record::MetadataRecord;
 pub use resource::{ConfigResource, ResourceKind};
 pub use topic::{PartitionState, Topic};
+
+#[cfg(test)]
+mod image_tests;

@@ -21,3 +21,6 @@ pub use error::QuorumError;
 pub use handle::{Quorum, QuorumDescription, QuorumOptions, VoterDescription};
 pub use load::DIRECTORY;
 pub use store::StoreOpener;
+
+#[cfg(test)]
+mod tests;

@@ -99,6 +99,7 @@ pub(super) fn read_image(store: &dyn KeyValueStore) -> io::Result<Option<Image>>
     if entries != position.entries {
         return Err(io::Error::other(format!("{entries} entries, expected {}", position.entries)));
     }
+    image.offset = position.offset;
     Ok(Some(image))
 }
 

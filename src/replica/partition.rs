@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -68,6 +68,7 @@ pub struct Partition {
     dirty: AtomicBool,
     /// Whether the flush journal holds something that this partition's own files have not been synced for.
     pub(super) journaled: AtomicBool,
+    durable_below: AtomicI64,
     /// Used by the flusher alone.
     sync_mark: Mutex<Option<SyncMark>>,
     /// When the housekeeper first saw it dirty; 0 while it is not.
@@ -97,6 +98,7 @@ impl Partition {
             flush_queued: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
             journaled: AtomicBool::new(false),
+            durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             dirty_since_ms: AtomicU64::new(0),
         }
@@ -214,6 +216,7 @@ impl Partition {
                         "cut an incomplete tail off the log"
                     );
                 }
+                self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let _ = self.view.set(log.published());
                 Slot::Open(Box::new(log))
             }
@@ -249,6 +252,12 @@ impl Partition {
 
     pub(super) fn set_sync_mark(&self, mark: SyncMark) {
         *self.sync_mark.lock() = Some(mark);
+        self.durable_below.fetch_max(mark.up_to, Ordering::AcqRel);
+    }
+
+    /// Whether everything below `offset` is on the device.
+    pub fn is_durable(&self, offset: Offset) -> bool {
+        self.durable_below.load(Ordering::Acquire) >= offset
     }
 
     /// The newest view of a log that is open and not offline.

@@ -122,11 +122,9 @@ impl Partitions {
         &*self.env.host.disk
     }
 
-    /// Completes when the image with this offset (or a later one) has taken effect here.
-    pub async fn caught_up_to(&self, offset: i64) {
-        let mut applied = self.applied.subscribe();
-        // The sender lives as long as `self`, so waiting cannot fail.
-        let _ = applied.wait_for(|applied| *applied >= offset).await;
+    /// The metadata offset that has taken effect here.
+    pub fn applied(&self) -> watch::Receiver<i64> {
+        self.applied.subscribe()
     }
 
     /// Takes over a newer image: new topics get partitions, changed configs take effect, deleted topics go away.

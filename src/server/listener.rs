@@ -77,15 +77,15 @@ impl Drop for Permit {
     }
 }
 
-/// Socket options of accepted connections; -1 leaves the system's choice.
+/// Socket options of accepted connections; `None` leaves the system's choice.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketOptions {
     /// `socket.listen.backlog.size`
     pub backlog: i32,
     /// `socket.send.buffer.bytes`
-    pub send_buffer_bytes: i32,
+    pub send_buffer_bytes: Option<usize>,
     /// `socket.receive.buffer.bytes`
-    pub receive_buffer_bytes: i32,
+    pub receive_buffer_bytes: Option<usize>,
 }
 
 /// One bound listener.
@@ -175,10 +175,10 @@ impl Listener {
         stream.set_nodelay(true)?;
         let socket = SockRef::from(stream);
         socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_AFTER))?;
-        if let Ok(bytes) = usize::try_from(self.options.send_buffer_bytes) {
+        if let Some(bytes) = self.options.send_buffer_bytes {
             socket.set_send_buffer_size(bytes)?;
         }
-        if let Ok(bytes) = usize::try_from(self.options.receive_buffer_bytes) {
+        if let Some(bytes) = self.options.receive_buffer_bytes {
             socket.set_recv_buffer_size(bytes)?;
         }
         Ok(())

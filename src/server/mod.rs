@@ -1,7 +1,55 @@
-//! Floor 9: the composition root and the connections.
+//! Floor 9: the composition root. Puts the floors together into one running node, serves until it is told to stop, and takes it
+//! apart in order.
+
 mod connection;
+mod identity;
 mod input;
 mod listener;
+mod node;
+mod offsets_log;
 mod output;
 mod refusal;
+mod scrape;
 mod shard;
+mod tuning;
+
+use std::error::Error;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{LogFormatSetting, Loaded};
+use crate::host::Host;
+use crate::telemetry::logs::{self, LogFormat};
+
+pub use node::Node;
+
+/// Threads for what may wait for a device, beside those that own connections.
+const BLOCKING_THREADS_MAX: usize = 16;
+
+/// Runs a node until SIGTERM or SIGINT, then stops it cleanly.
+pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
+    let format = match loaded.settings.log_format {
+        LogFormatSetting::Text => LogFormat::Text,
+        LogFormatSetting::Json => LogFormat::Json,
+    };
+    let log_control = logs::start(&loaded.settings.log_level, format)?;
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    tuning::raise_open_files_limit();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .build()?;
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let node = Node::start(Host::real(), loaded.settings, log_control).await?;
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        }
+        node.stop().await?;
+        tracing::info!("stopped");
+        Ok(())
+    })
+}

@@ -69,6 +69,11 @@ impl LogControl {
         Ok(())
     }
 
+    /// Replaces the whole filter from the next line on.
+    pub fn set_filter(&self, filter: &str) -> Result<(), LogError> {
+        self.inner.filter.reload(parse(filter)?).map_err(|_| LogError::Started)
+    }
+
     /// Every logger with the level that is in force, the root first; the flag says that it was set at run time.
     pub fn levels(&self) -> Vec<(&'static str, String, bool)> {
         let levels = self.inner.levels.lock();

@@ -107,7 +107,7 @@ fn result(dir: LogDir, wanted: &Wanted) -> DescribeLogDirsResult {
             partition_index: replica.partition,
             partition_size: i64::try_from(replica.size_bytes).unwrap_or(i64::MAX),
             offset_lag: replica.offset_lag,
-            ..DescribeLogDirsPartition::default()
+            is_future_key: false,
         });
     }
     let topics = topics.into_iter().map(|(name, mut partitions)| {

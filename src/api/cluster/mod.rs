@@ -10,6 +10,7 @@ pub mod nodes;
 pub mod operations;
 pub mod raft_voters;
 pub mod unregister_broker;
+pub mod unregister_controller;
 pub mod update_features;
 
 use crate::base::ErrorCode;

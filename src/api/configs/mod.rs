@@ -61,12 +61,11 @@ async fn change(
     if validate_only {
         return Ok(decide(&broker.image()).reply.outcomes);
     }
-    let (reply, offset) = broker
+    let (reply, _) = broker
         .controller
         .change(decide)
         .await
         .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
-    broker.partitions.caught_up_to(offset).await;
     broker.log_levels.change(&reply.log_levels);
     log_changes(&reply.outcomes, context.client_id_or_empty());
     Ok(reply.outcomes)

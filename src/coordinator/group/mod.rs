@@ -16,3 +16,6 @@ pub use config::GroupConfig;
 pub use driver::GroupCoordinator;
 pub use driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
 pub use machine::Machine;
+
+#[cfg(test)]
+mod tests;

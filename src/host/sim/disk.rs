@@ -239,11 +239,20 @@ fn power_is_off() -> io::Error {
 
 impl State {
     fn used_bytes(&self) -> u64 {
-        let sizes = self.nodes.iter().map(|node| match node {
-            Node::File(file) => file.seen.len() as u64,
-            Node::Dir(_) => 0,
+        let dirs = self.nodes.iter().filter_map(|node| match node {
+            Node::Dir(dir) => Some(dir),
+            Node::File(_) => None,
+        });
+        let named = dirs.flat_map(|dir| dir.seen.values());
+        let sizes = named.map(|id| match self.nodes.get(*id) {
+            Some(Node::File(file)) => file.seen.len() as u64,
+            _ => 0,
         });
         sizes.sum()
+    }
+
+    fn room(&self) -> u64 {
+        if self.capacity_bytes == u64::MAX { u64::MAX } else { self.capacity_bytes.saturating_sub(self.used_bytes()) }
     }
 
     fn dir(&mut self, id: usize) -> io::Result<&mut DirNode> {
@@ -403,8 +412,7 @@ impl Disk for SimDisk {
     fn space(&self, path: &Path) -> io::Result<DiskSpace> {
         let mut state = self.state.lock();
         state.find(path)?;
-        let free_bytes = state.capacity_bytes.saturating_sub(state.used_bytes());
-        Ok(DiskSpace { free_bytes, total_bytes: state.capacity_bytes })
+        Ok(DiskSpace { free_bytes: state.room(), total_bytes: state.capacity_bytes })
     }
 
     fn lock_dir(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
@@ -472,7 +480,7 @@ impl DiskFile for SimFile {
         let position = usize::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
         let cut = state.change()?;
         let grows = (position + bytes.len()).saturating_sub(state.file(self.id)?.seen.len()) as u64;
-        let room = state.capacity_bytes.saturating_sub(state.used_bytes());
+        let room = state.room();
         let mut keep = bytes.len();
         if grows > room {
             // As much as fits is there, like a short write.

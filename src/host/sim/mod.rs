@@ -4,12 +4,14 @@
 mod clock;
 mod disk;
 mod entropy;
+mod kv;
 
 use std::sync::Arc;
 
 pub use clock::SimClock;
 pub use disk::{Crash, SimDisk};
 pub use entropy::SimEntropy;
+pub use kv::{SimKv, SimKvStore};
 
 use super::Host;
 

@@ -21,10 +21,10 @@ impl ClassicGroup {
             if let Some(instance_id) = &recorded.instance_id {
                 self.static_members.insert(instance_id.clone(), member_id.clone());
             }
-            let member = match before.swap_remove(&member_id) {
-                Some(live) => Member { assignment: recorded.assignment, ..live },
-                None => Member::from_record(recorded, protocol.as_ref()),
-            };
+            let mut member = Member::from_record(recorded, protocol.as_ref());
+            if let Some(live) = before.swap_remove(&member_id) {
+                member.keep_alive(live, protocol.as_deref().unwrap_or_default());
+            }
             self.members.insert(member_id, member);
         }
         debug_assert!(before.values().all(|gone| gone.join_waits.is_none() && gone.sync_waits.is_none()));
@@ -56,6 +56,19 @@ impl ClassicGroup {
 }
 
 impl Member {
+    /// Takes over what only lives in memory. The protocols that were not chosen are among it, unless the member has said something
+    /// new since.
+    fn keep_alive(&mut self, live: Member, protocol: &str) {
+        if live.metadata(protocol) == self.metadata(protocol) {
+            self.protocols = live.protocols;
+        }
+        self.join_waits = live.join_waits;
+        self.sync_waits = live.sync_waits;
+        self.has_synced = live.has_synced;
+        self.is_new = live.is_new;
+        self.session_deadline_ms = live.session_deadline_ms;
+    }
+
     fn from_record(recorded: MemberMetadata, protocol: Option<&Arc<str>>) -> Member {
         let metadata = recorded.subscription;
         Member {

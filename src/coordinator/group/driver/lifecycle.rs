@@ -68,7 +68,7 @@ impl GroupCoordinator {
         }
     }
 
-    fn tick_due_groups(&self) {
+    pub(super) fn tick_due_groups(&self) {
         let now_ms = self.now().monotonic_ms;
         while let Some((partition, group)) = self.timers.pop_due(now_ms) {
             // Not served any more: then its new coordinator keeps its deadlines.
@@ -103,7 +103,7 @@ impl GroupCoordinator {
         }
     }
 
-    fn begin_load(&self, partition: PartitionIndex) -> Option<(Arc<Shard>, u64)> {
+    pub(super) fn begin_load(&self, partition: PartitionIndex) -> Option<(Arc<Shard>, u64)> {
         let index = usize::try_from(partition).ok()?;
         self.shards.rcu(|shards| {
             let mut grown = Vec::clone(shards);
@@ -118,7 +118,7 @@ impl GroupCoordinator {
         Some((shard, number))
     }
 
-    async fn finish_load(&self, shard: Arc<Shard>, number: u64) {
+    pub(super) async fn finish_load(&self, shard: Arc<Shard>, number: u64) {
         let partition = shard.partition;
         let log = self.log.clone();
         let begun_ms = self.now().monotonic_ms;

@@ -119,3 +119,6 @@ impl GroupCoordinator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
