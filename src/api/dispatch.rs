@@ -209,6 +209,10 @@ fn answer(
             let request = decode(context, body)?;
             Answer::Now(encode(api, context, &groups::describe_groups::handle(&broker.groups, context, &request))?)
         }
+        keys::CONSUMER_GROUP_DESCRIBE => {
+            let request = decode(context, body)?;
+            Answer::Now(encode(api, context, &groups::consumer_group_describe::handle(&broker.groups, &request))?)
+        }
         keys::DELETE_GROUPS => group!(broker, context, api, body, |request, image| {
             groups::delete_groups::handle(&broker.groups, request).await
         }),

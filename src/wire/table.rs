@@ -378,7 +378,8 @@ pub static APIS: [Api; 79] = [
     api(68, "ConsumerGroupHeartbeat", 0, 1, groups::CONSUMER_GROUP_HEARTBEAT)
         .needs(&[(Group, Read), (Topic, Describe)]),
     api(69, "ConsumerGroupDescribe", 0, 1, groups::CONSUMER_GROUP_DESCRIBE)
-        .needs(&[(Group, Describe), (Topic, Describe)]),
+        .needs(&[(Group, Describe), (Topic, Describe)])
+        .served(),
     api(71, "GetTelemetrySubscriptions", 0, 0, configs::GET_TELEMETRY_SUBSCRIPTIONS),
     api(72, "PushTelemetry", 0, 0, configs::PUSH_TELEMETRY),
     api(74, "ListConfigResources", 0, 1, configs::LIST_CONFIG_RESOURCES).needs(&[(Cluster, DescribeConfigs)]).served(),

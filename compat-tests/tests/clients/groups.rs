@@ -145,7 +145,7 @@ fn a_second_process_with_the_same_instance_id_fences_the_first() {
     until("all partitions", SETTLE_MAX, || (first.assigned().len() == 6).then_some(()));
     let second = group.join_as(&[("group.instance.id", "same")]);
     until("all partitions at the second", SETTLE_MAX, || (second.assigned().len() == 6).then_some(()));
-    until("the first is fenced", SETTLE_MAX, || first.assigned().is_empty().then_some(()));
+    until("the first is fenced", SETTLE_MAX, || first.errors().iter().any(|e| e.contains("Fenced")).then_some(()));
 }
 
 #[test]

@@ -1,1 +1,13 @@
-//! Raw sockets.
+//! Raw sockets with a codec of our own: the traps that other brokers fell into, and hostile bytes.
+
+mod calls;
+
+mod epochs;
+mod fetching;
+mod groups;
+mod hostile;
+mod idle;
+mod offsets;
+mod producing;
+mod retention;
+mod versions;
