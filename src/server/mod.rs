@@ -17,7 +17,7 @@ use std::error::Error;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::{LogFormatSetting, Loaded};
+use crate::config::{Loaded, LogFormatSetting};
 use crate::host::Host;
 use crate::telemetry::logs::{self, LogFormat};
 
