@@ -12,6 +12,7 @@ use super::partition_log::Log;
 use super::producers::{BatchMemory, Verdict};
 use super::segment::Segment;
 use crate::base::{LeaderEpoch, Offset, TimestampMs};
+use crate::metadata::config::MessageTimestampType;
 use crate::records::{BatchHeader, TimestampType};
 
 /// The bytes at the head of a batch that the broker sets: base offset, length, leader epoch. They stand in front of the CRC's cover.
@@ -104,10 +105,11 @@ impl Log {
     }
 
     fn duplicate(&self, first: BatchMemory) -> Appended {
+        let has_append_time = self.config.message_timestamp_type == MessageTimestampType::LogAppendTime;
         Appended {
             base_offset: first.first_offset(),
             last_offset: first.last_offset,
-            log_append_time: None,
+            log_append_time: has_append_time.then_some(first.timestamp),
             log_start_offset: self.log_start_offset,
             duplicate: true,
         }

@@ -119,3 +119,99 @@ impl MetaProperties {
         write_file_atomically(disk, &path, text.as_bytes()).context("write", &path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::OpenMode;
+    use crate::host::sim::{Crash, SimDisk};
+
+    const DIR: &str = "/data";
+
+    fn disk() -> SimDisk {
+        let disk = SimDisk::new(1);
+        disk.create_dir_all(Path::new(DIR)).unwrap();
+        disk.sync_dir(Path::new("/")).unwrap();
+        disk
+    }
+
+    fn write(disk: &SimDisk, name: &str, text: &str) {
+        let file = disk.open(&Path::new(DIR).join(name), OpenMode::Truncate).unwrap();
+        file.write_all_at(text.as_bytes(), 0).unwrap();
+    }
+
+    fn offsets(disk: &SimDisk) -> Offsets {
+        read_offsets(disk, Path::new(DIR), RECOVERY_POINTS).unwrap().0
+    }
+
+    #[test]
+    fn offsets_round_trip_in_kafkas_text_and_are_durable() {
+        let disk = disk();
+        assert_eq!(offsets(&disk), Offsets::new());
+        let all: Offsets = [(TopicPartition::new("a-b", 3), 7), (TopicPartition::new("a", 12), 1 << 40)].into();
+        write_offsets(&disk, Path::new(DIR), RECOVERY_POINTS, all.iter().map(|(tp, offset)| (tp, *offset))).unwrap();
+        disk.crash(Crash::PowerLosesAll);
+        let text = disk.content(&Path::new(DIR).join(RECOVERY_POINTS)).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "0\n2\na 12 1099511627776\na-b 3 7\n");
+        assert_eq!(offsets(&disk), all);
+    }
+
+    #[test]
+    fn a_damaged_checkpoint_is_empty_and_says_why() {
+        let disk = disk();
+        for text in ["", "0\n1\n", "0\n1\na b 3\n", "9\n0\n", "0\n1\na 1 99999999999999999999\n"] {
+            write(&disk, RECOVERY_POINTS, text);
+            let (offsets, reason) = read_offsets(&disk, Path::new(DIR), RECOVERY_POINTS).unwrap();
+            assert!(offsets.is_empty() && reason.is_some(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_replaced_checkpoint_is_the_old_or_the_new_one_whenever_the_power_goes() {
+        let partition = TopicPartition::new("t", 0);
+        for how in [Crash::PowerLosesAll, Crash::PowerLosesSome, Crash::Process] {
+            for cut in 1..=6 {
+                let disk = disk();
+                let write =
+                    |offset| write_offsets(&disk, Path::new(DIR), RECOVERY_POINTS, [(&partition, offset)].into_iter());
+                write(1).unwrap();
+                disk.cut_power_at(cut);
+                let done = write(2).is_ok();
+                disk.crash(how);
+                let found = offsets(&disk)[&partition];
+                assert!(found == 2 || (found == 1 && !done), "{how:?} at {cut}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_mark_of_a_clean_shutdown_is_taken_once() {
+        let disk = disk();
+        let dir = Path::new(DIR);
+        assert!(!take_clean_shutdown(&disk, dir).unwrap());
+        mark_clean_shutdown(&disk, dir, 17).unwrap();
+        assert_eq!(disk.content(&dir.join(CLEAN_SHUTDOWN)).unwrap(), br#"{"version":0,"brokerEpoch":17}"#);
+        assert!(take_clean_shutdown(&disk, dir).unwrap());
+        disk.crash(Crash::PowerLosesAll);
+        assert!(!take_clean_shutdown(&disk, dir).unwrap());
+    }
+
+    #[test]
+    fn meta_properties_round_trip_and_kafkas_are_read() {
+        let disk = disk();
+        let dir = Path::new(DIR);
+        assert_eq!(MetaProperties::read(&disk, dir).unwrap(), None);
+        let ours = MetaProperties { cluster_id: "abc".into(), node_id: 1, directory_id: Some("def".into()) };
+        ours.write(&disk, dir).unwrap();
+        assert_eq!(MetaProperties::read(&disk, dir).unwrap(), Some(ours.clone()));
+        write(&disk, META_PROPERTIES, "#\n#Sun Nov 29\nnode.id=1\ndirectory.id=def\nversion=1\ncluster.id=abc\n");
+        assert_eq!(MetaProperties::read(&disk, dir).unwrap(), Some(ours));
+        write(&disk, META_PROPERTIES, "version=0\nbroker.id=4\ncluster.id=abc\n");
+        let old = MetaProperties { cluster_id: "abc".into(), node_id: 4, directory_id: None };
+        assert_eq!(MetaProperties::read(&disk, dir).unwrap(), Some(old));
+        for text in ["", "node.id=1\n", "cluster.id=a\nnode.id=x\n"] {
+            write(&disk, META_PROPERTIES, text);
+            assert!(matches!(MetaProperties::read(&disk, dir), Err(LogError::Corrupt { .. })), "{text:?}");
+        }
+    }
+}

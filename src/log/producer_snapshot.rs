@@ -98,3 +98,88 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     *rest = tail;
     Some(*head)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entries() -> impl Strategy<Value = Vec<ProducerEntry>> {
+        let batch = (0..i32::MAX, 0i64..1 << 40, 0..1000i32, any::<i64>());
+        let entry = (0..i64::MAX, 0..i16::MAX, prop::option::of(batch), any::<i32>(), prop::option::of(0..i64::MAX));
+        let entry = entry.prop_map(|(id, epoch, batch, coordinator_epoch, txn)| {
+            let mut entry = ProducerEntry::new(id, epoch);
+            if let Some((last_sequence, last_offset, offset_delta, timestamp)) = batch {
+                entry.push(BatchMemory { last_sequence, last_offset, offset_delta, timestamp });
+            }
+            entry.coordinator_epoch = coordinator_epoch;
+            entry.current_txn_first_offset = txn;
+            entry
+        });
+        prop::collection::vec(entry, 0..20)
+    }
+
+    fn sorted(producers: &Producers) -> Vec<ProducerEntry> {
+        let mut all: Vec<ProducerEntry> = producers.iter().cloned().collect();
+        all.sort_by_key(|entry| entry.producer_id);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(entries in entries()) {
+            let mut producers = Producers::default();
+            entries.into_iter().for_each(|entry| producers.restore(entry));
+            let bytes = encode(&producers);
+            let decoded = decode(&bytes, 0).unwrap();
+            prop_assert_eq!(sorted(&decoded), sorted(&producers));
+            prop_assert_eq!(encode(&decoded), bytes);
+        }
+
+        #[test]
+        fn any_flipped_bit_is_noticed(entries in entries(), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let mut producers = Producers::default();
+            entries.into_iter().for_each(|entry| producers.restore(entry));
+            let mut bytes = encode(&producers);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1u8 << bit;
+            prop_assert!(decode(&bytes, 0).is_err());
+        }
+
+        #[test]
+        fn no_bytes_are_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes, 0);
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_kafkas() {
+        let mut entry = ProducerEntry::new(0x0102, 3);
+        entry.push(BatchMemory { last_sequence: 4, last_offset: 5, offset_delta: 1, timestamp: 6 });
+        let mut producers = Producers::default();
+        producers.restore(entry);
+        let bytes = encode(&producers);
+        let fields: [&[u8]; 10] = [
+            &1i16.to_be_bytes(),
+            &crc_fast::crc32_iscsi(&bytes[6..]).to_be_bytes(),
+            &1i32.to_be_bytes(),
+            &0x0102i64.to_be_bytes(),
+            &3i16.to_be_bytes(),
+            &4i32.to_be_bytes(),
+            &[5i64.to_be_bytes().as_slice(), &1i32.to_be_bytes()].concat(),
+            &6i64.to_be_bytes(),
+            &(-1i32).to_be_bytes(),
+            &(-1i64).to_be_bytes(),
+        ];
+        assert_eq!(bytes, fields.concat());
+    }
+
+    #[test]
+    fn an_announced_count_takes_no_memory() {
+        let mut bytes = encode(&Producers::default());
+        bytes[6..10].copy_from_slice(&u32::MAX.to_be_bytes());
+        let crc = crc_fast::crc32_iscsi(&bytes[6..]);
+        bytes[2..6].copy_from_slice(&crc.to_be_bytes());
+        assert_eq!(decode(&bytes, 0).unwrap_err(), SnapshotError::Length(10));
+    }
+}

@@ -144,3 +144,66 @@ impl<'a> CheckedWalk<'a> {
         Ok(u32::try_from(digest.finalize()).ok())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::host::sim::SimDisk;
+    use crate::host::{Disk, OpenMode};
+    use crate::records::{BatchBuilder, Codec};
+
+    fn batch(base_offset: i64, bytes: usize) -> Vec<u8> {
+        let mut builder = BatchBuilder::new(Codec::None);
+        builder.push(1, None, Some(&vec![7; bytes]), &[]);
+        builder.finish(base_offset, 0)
+    }
+
+    fn file(bytes: &[u8]) -> Arc<dyn DiskFile> {
+        let file = SimDisk::new(1).open(Path::new("/log"), OpenMode::Create).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        file
+    }
+
+    #[test]
+    fn batches_of_all_sizes_are_walked_and_checked_across_windows() {
+        let sizes = [1, 300, 5000, 100, 4096, 300_000, 2, 700_000, 9];
+        let bytes: Vec<u8> = sizes.iter().zip(0..).flat_map(|(size, offset)| batch(offset, *size)).collect();
+        let file = file(&bytes);
+        let end = bytes.len() as u64;
+        let mut headers = HeaderWalk::new(&*file, 0, end);
+        let mut checked = CheckedWalk::new(&*file, 0, end);
+        for offset in 0..sizes.len() as i64 {
+            let Found::Batch(header) = headers.step().unwrap() else { panic!("header {offset}") };
+            assert_eq!(header.base_offset, offset);
+            assert_eq!(checked.step().unwrap(), Found::Batch(header));
+        }
+        assert_eq!((headers.step().unwrap(), checked.step().unwrap()), (Found::End, Found::End));
+        assert_eq!((headers.position, checked.position), (end, end));
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_in_a_large_batch_is_found() {
+        let bytes = batch(0, 600_000);
+        for at in [21, 70, 256 * 1024, 256 * 1024 + 1, 599_999] {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1;
+            let file = file(&bytes);
+            let mut walk = CheckedWalk::new(&*file, 0, bytes.len() as u64);
+            assert!(matches!(walk.step().unwrap(), Found::Broken(_)), "at {at}");
+            assert_eq!(walk.position, 0);
+        }
+    }
+
+    #[test]
+    fn a_declared_length_takes_no_memory_and_does_not_lead_past_the_end() {
+        let mut bytes = batch(0, 100);
+        bytes[8..12].copy_from_slice(&i32::MAX.to_be_bytes());
+        let file = file(&bytes);
+        let end = bytes.len() as u64;
+        assert!(matches!(HeaderWalk::new(&*file, 0, end).step().unwrap(), Found::Broken(_)));
+        assert!(matches!(CheckedWalk::new(&*file, 0, end).step().unwrap(), Found::Broken(_)));
+    }
+}

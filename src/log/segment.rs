@@ -403,13 +403,13 @@ impl Segment {
         Ok(state)
     }
 
-    /// Brings the state back to a sound index entry at or before `target`, from where the caller walks on and notes what it
-    /// finds. Returns the byte to walk from.
+    /// Brings the state back to a sound index entry for a batch that ends below `target`, from where the caller walks on and
+    /// notes what it finds. Returns the byte to walk from.
     pub(super) fn resume_before(&self, target: Offset) -> Result<u64, LogError> {
         if !self.state.read().offsets.pending().is_empty() {
             self.spill(&mut self.state.write())?;
         }
-        let start = match self.floor(target)? {
+        let start = match self.floor(target.saturating_sub(1))? {
             Some(entry) => self.checked_start(entry)?,
             None => None,
         };
@@ -436,6 +436,10 @@ impl Segment {
             let state = self.state.read();
             (state.offsets.written(), state.times.written())
         };
+        // No entry names the file's begin; the zeros of an index that Kafka had preallocated seem to.
+        if offset.position == 0 {
+            return Ok(None);
+        }
         let index = self.open(&self.index, INDEX, OpenMode::ReadWrite)?;
         let place = written.0.last_where(&*index, |entry| entry.relative_offset <= offset.relative_offset);
         let place = place.context("read", &self.path(INDEX))?;

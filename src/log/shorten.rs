@@ -193,6 +193,8 @@ impl Log {
         self.active_first_timestamp = None;
         self.log_start_offset = offset;
         self.producers = Producers::default();
+        self.epochs = Arc::default();
+        self.epochs_unsaved = true;
         self.shrink_to(offset, 0)?;
         self.flushed = offset;
         self.recovery_point = self.recovery_point.min(offset);

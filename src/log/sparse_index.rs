@@ -181,3 +181,72 @@ impl<E: Entry> SparseIndex<E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::host::sim::SimDisk;
+    use crate::host::{Disk, OpenMode};
+
+    fn file() -> Arc<dyn DiskFile> {
+        SimDisk::new(1).open(Path::new("/index"), OpenMode::Create).unwrap()
+    }
+
+    fn entry(at: i32) -> OffsetEntry {
+        OffsetEntry { relative_offset: at * 10, position: at as u32 * 100 }
+    }
+
+    #[test]
+    fn entries_are_kafkas_bytes() {
+        let mut bytes = Vec::new();
+        OffsetEntry { relative_offset: 0x0102_0304, position: 0x0506_0708 }.write(&mut bytes);
+        TimeEntry { timestamp: 0x1112_1314_1516_1718, relative_offset: 0x191a_1b1c }.write(&mut bytes);
+        let expected: Vec<u8> = (1..=8).chain(0x11..=0x1c).collect();
+        assert_eq!(bytes, expected);
+        assert_eq!(OffsetEntry::read(&bytes).map(|entry| entry.position), Some(0x0506_0708));
+        assert_eq!(TimeEntry::read(&bytes[8..]).map(|entry| entry.relative_offset), Some(0x191a_1b1c));
+    }
+
+    #[test]
+    fn floors_are_found_in_memory_and_in_the_file_alike() {
+        for spilled in [0, 1, 255, 256, 257, 1000, 3000] {
+            let file = file();
+            let mut index = SparseIndex::new(0);
+            for at in 1..=3000 {
+                index.push(entry(at));
+                if at == spilled {
+                    index.spill(&*file).unwrap();
+                }
+            }
+            assert_eq!(index.len(), 3000);
+            for key in [0, 9, 10, 11, 2549, 2550, 2560, 15_005, 30_000, 99_999] {
+                let found = match index.floor_pending(key) {
+                    Some(entry) => Some(entry),
+                    None => index.written().floor(&*file, key).unwrap(),
+                };
+                let expected = (key / 10).min(3000);
+                assert_eq!(found, (expected > 0).then(|| entry(expected as i32)), "{key} with {spilled} spilled");
+            }
+        }
+    }
+
+    #[test]
+    fn truncation_keeps_the_first_entries_and_the_next_spill_cuts_the_file() {
+        let file = file();
+        let mut index = SparseIndex::new(0);
+        (1..=100).for_each(|at| index.push(entry(at)));
+        index.spill(&*file).unwrap();
+        (101..=150).for_each(|at| index.push(entry(at)));
+        index.truncate(120);
+        assert_eq!((index.len(), index.pending().len()), (120, 20));
+        index.truncate(40);
+        assert_eq!((index.len(), index.pending().len()), (40, 0));
+        index.push(entry(77));
+        index.spill(&*file).unwrap();
+        assert_eq!(file.len().unwrap(), 41 * 8);
+        assert_eq!(index.written().at(&*file, 40).unwrap(), entry(77));
+    }
+}

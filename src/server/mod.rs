@@ -9,7 +9,6 @@ mod node;
 mod offsets_log;
 mod output;
 mod refusal;
-mod scrape;
 mod shard;
 mod tuning;
 
@@ -17,7 +16,7 @@ use std::error::Error;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::{LogFormatSetting, Loaded};
+use crate::config::{Loaded, LogFormatSetting};
 use crate::host::Host;
 use crate::telemetry::logs::{self, LogFormat};
 

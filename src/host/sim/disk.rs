@@ -542,3 +542,127 @@ impl DiskFile for SimFile {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk() -> SimDisk {
+        let disk = SimDisk::new(7);
+        disk.create_dir_all(Path::new("/d")).unwrap();
+        disk.sync_dir(Path::new("/")).unwrap();
+        disk
+    }
+
+    fn create(disk: &SimDisk, name: &str, bytes: &[u8]) -> Arc<dyn DiskFile> {
+        let file = disk.open(&Path::new("/d").join(name), OpenMode::CreateNew).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        file
+    }
+
+    fn content(disk: &SimDisk, name: &str) -> Option<Vec<u8>> {
+        disk.content(&Path::new("/d").join(name)).ok()
+    }
+
+    #[test]
+    fn a_power_cut_takes_unsynced_content_and_unsynced_names() {
+        let disk = disk();
+        create(&disk, "both", b"x").sync_data().unwrap();
+        create(&disk, "name", b"x");
+        disk.sync_dir(Path::new("/d")).unwrap();
+        create(&disk, "content", b"x").sync_data().unwrap();
+        disk.crash(Crash::PowerLosesAll);
+        assert_eq!(content(&disk, "both"), Some(b"x".to_vec()));
+        assert_eq!(content(&disk, "name"), Some(Vec::new()));
+        assert_eq!(content(&disk, "content"), None);
+    }
+
+    #[test]
+    fn a_dead_process_takes_nothing() {
+        let disk = disk();
+        let file = create(&disk, "a", b"x");
+        disk.crash(Crash::Process);
+        assert_eq!(content(&disk, "a"), Some(b"x".to_vec()));
+        assert!(file.len().is_err(), "descriptors die with it");
+    }
+
+    #[test]
+    fn some_sectors_survive_and_some_do_not() {
+        let mut outcomes = std::collections::BTreeSet::new();
+        for seed in 0..50 {
+            let disk = SimDisk::new(seed);
+            let file = disk.open(Path::new("/a"), OpenMode::Create).unwrap();
+            file.write_all_at(&[0; 2048], 0).unwrap();
+            file.sync_data().unwrap();
+            disk.sync_dir(Path::new("/")).unwrap();
+            file.write_all_at(&[1; 2048], 0).unwrap();
+            disk.crash(Crash::PowerLosesSome);
+            let found = disk.content(Path::new("/a")).unwrap();
+            let sectors: Vec<u8> = found.chunks(SECTOR_BYTES).map(|sector| sector[0]).collect();
+            assert!(found.chunks(SECTOR_BYTES).all(|sector| sector.iter().all(|byte| *byte == sector[0])));
+            outcomes.insert(sectors);
+        }
+        assert!(outcomes.len() > 8, "{outcomes:?}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_ruin() {
+        let ruin = |seed| {
+            let disk = SimDisk::new(seed);
+            let file = disk.open(Path::new("/a"), OpenMode::Create).unwrap();
+            disk.sync_dir(Path::new("/")).unwrap();
+            file.write_all_at(&[1; 9000], 0).unwrap();
+            disk.crash(Crash::PowerLosesSome);
+            disk.content(Path::new("/a")).unwrap()
+        };
+        assert_eq!(ruin(5), ruin(5));
+        assert_ne!(ruin(5), ruin(6));
+    }
+
+    #[test]
+    fn a_full_disk_takes_what_fits_and_says_so() {
+        let disk = disk();
+        let file = create(&disk, "a", &[1; 90]);
+        disk.set_capacity_bytes(100);
+        let refused = file.write_all_at(&[2; 30], 80).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(file.len().unwrap(), 100);
+        assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 0);
+        disk.remove_file(Path::new("/d/a")).unwrap();
+        assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 100);
+    }
+
+    #[test]
+    fn a_failed_sync_loses_the_content_for_good() {
+        let disk = disk();
+        let file = create(&disk, "a", b"old");
+        file.sync_data().unwrap();
+        file.write_all_at(b"new", 0).unwrap();
+        disk.fail_sync_at(1);
+        assert!(file.sync_data().is_err());
+        file.sync_data().unwrap();
+        assert_eq!(content(&disk, "a"), Some(b"old".to_vec()));
+    }
+
+    #[test]
+    fn after_the_cut_nothing_changes_any_more() {
+        let disk = disk();
+        let file = create(&disk, "a", b"");
+        disk.cut_power_at(2);
+        file.write_all_at(b"one", 0).unwrap();
+        assert!(file.write_all_at(&[2; 100], 3).is_err());
+        assert!(file.write_all_at(b"three", 3).is_err());
+        assert!(disk.remove_file(Path::new("/d/a")).is_err());
+        let found = content(&disk, "a").unwrap();
+        assert!(found.starts_with(b"one") && found[3..].iter().all(|byte| *byte == 2), "{found:?}");
+    }
+
+    #[test]
+    fn a_locked_directory_is_locked_until_the_guard_goes() {
+        let disk = disk();
+        let guard = disk.lock_dir(Path::new("/d")).unwrap();
+        assert_eq!(disk.lock_dir(Path::new("/d")).err().unwrap().kind(), io::ErrorKind::WouldBlock);
+        drop(guard);
+        disk.lock_dir(Path::new("/d")).unwrap();
+    }
+}

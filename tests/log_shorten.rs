@@ -1,0 +1,237 @@
+//! Retention, DeleteRecords, truncation: what goes, what stays, and what readers notice.
+
+mod log_support;
+
+use barnabas::host::Disk;
+use barnabas::host::sim::Crash;
+use barnabas::log::{LogError, OpenHow, ReadError, Reason};
+use barnabas::records::Codec;
+use log_support::*;
+
+const DAY: i64 = 86_400_000;
+
+fn bench_with(retention_ms: Option<i64>, retention_bytes: Option<u64>) -> Bench {
+    let mut bench = Bench::new(1);
+    bench.config.retention_ms = retention_ms;
+    bench.config.retention_bytes = retention_bytes;
+    bench.config.segment_ms = 1000 * DAY;
+    bench
+}
+
+fn files(bench: &Bench) -> Vec<String> {
+    bench.sim.disk.read_dir(&bench.dir()).unwrap().into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn trap_43_a_segment_goes_when_its_newest_record_is_too_old() {
+    let bench = bench_with(Some(7 * DAY), None);
+    let mut log = bench.open();
+    append(&mut log, &timed(Codec::None, &[(NOW - 10 * DAY, "old")])).unwrap();
+    let deleted = log.retain(NOW, 1).unwrap();
+    assert_eq!(deleted.iter().map(|segment| segment.reason).collect::<Vec<_>>(), [Reason::Time]);
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (1, 1));
+    append(&mut log, &timed(Codec::None, &[(NOW - 10 * DAY, "old"), (NOW - DAY, "young")])).unwrap();
+    assert_eq!(log.retain(NOW, 3).unwrap(), []);
+    assert_eq!(values(&log), ["old", "young"]);
+    let deleted = log.retain(NOW + 6 * DAY + 1, 3).unwrap();
+    assert_eq!(deleted.len(), 1);
+    assert_eq!(log.log_start_offset(), 3);
+}
+
+#[test]
+fn trap_43_a_future_timestamp_keeps_its_segment_until_then() {
+    let bench = bench_with(Some(7 * DAY), None);
+    let mut log = bench.open();
+    append(&mut log, &timed(Codec::None, &[(NOW + 3650 * DAY, "future")])).unwrap();
+    assert_eq!(log.retain(NOW + 3650 * DAY, 1).unwrap(), []);
+    assert_eq!(log.retain(NOW + 3658 * DAY, 1).unwrap().len(), 1);
+}
+
+#[test]
+fn trap_43_without_timestamps_the_time_of_writing_counts() {
+    let bench = bench_with(Some(7 * DAY), None);
+    let mut log = bench.open();
+    append(&mut log, &timed(Codec::None, &[(-1, "timeless")])).unwrap();
+    assert_eq!(log.retain(NOW + 7 * DAY, 1).unwrap(), []);
+    assert_eq!(log.retain(NOW + 7 * DAY + 1, 1).unwrap().len(), 1);
+}
+
+#[test]
+fn size_retention_keeps_at_least_the_limit() {
+    let bench = bench_with(None, Some(10_000));
+    let mut log = bench.open();
+    fill(&mut log, 400);
+    let before = log.size_bytes();
+    let deleted = log.retain(NOW, 400).unwrap();
+    assert!(deleted.iter().all(|segment| segment.reason == Reason::Size && segment.bytes > 3000));
+    assert!((10_000..10_000 + 4096).contains(&log.size_bytes()), "{} of {before}", log.size_bytes());
+    assert_eq!(values(&log), filled(log.log_start_offset()..400));
+}
+
+#[test]
+fn a_topic_that_only_compacts_keeps_everything() {
+    let mut bench = bench_with(Some(1), Some(1));
+    bench.config.cleanup.delete = false;
+    let mut log = bench.open();
+    fill(&mut log, 100);
+    assert_eq!(log.retain(NOW + 100 * DAY, 100).unwrap(), []);
+}
+
+#[test]
+fn nothing_above_the_high_watermark_goes() {
+    let bench = bench_with(Some(1), None);
+    let mut log = bench.open();
+    fill(&mut log, 400);
+    log.retain(NOW + DAY, 150).unwrap();
+    assert!((100..=150).contains(&log.log_start_offset()), "{}", log.log_start_offset());
+}
+
+#[test]
+fn deleted_segments_are_readable_by_who_holds_them_and_removed_later() {
+    let mut bench = bench_with(Some(7 * DAY), None);
+    bench.config.file_delete_delay_ms = 60_000;
+    let mut log = bench.open();
+    fill(&mut log, 200);
+    let old = log.view();
+    let slice = old.read(0, 1000, 200, true).unwrap().unwrap();
+    assert!(!log.retain(NOW + 8 * DAY, 200).unwrap().is_empty());
+    let mut bytes = vec![0; slice.len];
+    slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+    assert_eq!(read_all(&old, 1000).len(), 200, "renamed files open again under their new name");
+    assert!(files(&bench).iter().any(|name| name.ends_with(".log.deleted")));
+    let due = log.remove_due(NOW + 8 * DAY + 59_999).unwrap();
+    assert_eq!(due, Some(NOW + 8 * DAY + 60_000));
+    assert_eq!(log.remove_due(NOW + 8 * DAY + 60_000).unwrap(), None);
+    assert!(!files(&bench).iter().any(|name| name.ends_with(".deleted")));
+    let gone = old.read(0, 1000, 200, true);
+    assert!(matches!(gone, Err(ReadError::OffsetOutOfRange { .. })), "{gone:?}");
+}
+
+#[test]
+fn a_crash_before_the_removal_brings_no_segment_back() {
+    let mut bench = bench_with(Some(7 * DAY), None);
+    let mut log = bench.open();
+    fill(&mut log, 200);
+    log.flush().unwrap();
+    log.retain(NOW + 8 * DAY, 200).unwrap();
+    drop(log);
+    bench.crash(Crash::Process);
+    let log = bench.open();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (200, 200));
+    assert!(!files(&bench).iter().any(|name| name.ends_with(".deleted")));
+}
+
+#[test]
+fn deleted_records_are_out_of_range_and_their_segments_go_with_the_next_retention() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 400);
+    assert_eq!(log.delete_records_before(250).unwrap(), 250);
+    assert_eq!(log.delete_records_before(100).unwrap(), 250, "the start never moves back");
+    assert!(matches!(log.delete_records_before(401), Err(LogError::OffsetOutOfRange { end: 400, .. })));
+    assert!(matches!(log.view().read(249, 100, 400, true), Err(ReadError::OffsetOutOfRange { start: 250, .. })));
+    assert_eq!(values(&log), filled(250..400));
+    let deleted = log.retain(NOW, 400).unwrap();
+    assert!(!deleted.is_empty() && deleted.iter().all(|segment| segment.reason == Reason::LogStart));
+    assert_eq!(log.log_start_offset(), 250);
+    assert_eq!(values(&log), filled(250..400));
+    log.close().unwrap();
+    let how = OpenHow { clean_shutdown: true, recovery_point: 400, log_start_offset: Some(250) };
+    let (mut log, _) = bench.try_open(how).unwrap();
+    assert_eq!(values(&log), filled(250..400));
+    log.delete_records_before(400).unwrap();
+    assert!(log.view().read(400, 100, 400, true).unwrap().is_none());
+    fill(&mut log, 1);
+    assert_eq!(values(&log), filled(400..401));
+}
+
+#[test]
+fn the_middle_of_a_batch_can_be_the_start_and_the_batch_is_served_whole() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    append(&mut log, &batch(&["a", "b", "c", "d"])).unwrap();
+    log.delete_records_before(2).unwrap();
+    assert_eq!(log.view().read(2, 1000, 4, true).unwrap().unwrap().first_offset, 0);
+    assert_eq!(values(&log), ["c", "d"]);
+}
+
+#[test]
+fn truncation_takes_the_end_away_everywhere() {
+    for to in [399, 350, 200, 101, 50, 1] {
+        let bench = bench_with(None, None);
+        let mut log = bench.open();
+        fill(&mut log, 400);
+        log.truncate_to(to).unwrap();
+        assert_eq!(values(&log), filled(0..to), "to {to}");
+        let end = log.view().epoch_end_offset(0);
+        assert_eq!(end, (0, to));
+        fill(&mut log, 150);
+        assert_eq!(values(&log), filled(0..to + 150), "to {to}");
+        log.close().unwrap();
+        assert_eq!(values(&bench.open_clean().0), filled(0..to + 150), "to {to}");
+    }
+}
+
+#[test]
+fn truncation_inside_a_batch_takes_the_whole_batch() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    append(&mut log, &batch(&["a", "b"])).unwrap();
+    append(&mut log, &batch(&["c", "d", "e"])).unwrap();
+    log.truncate_to(4).unwrap();
+    assert_eq!(log.log_end_offset(), 2);
+    assert_eq!(values(&log), ["a", "b"]);
+    log.truncate_to(7).unwrap();
+    assert_eq!(log.log_end_offset(), 2);
+}
+
+#[test]
+fn truncation_takes_epochs_and_the_flushed_offset_back() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    for epoch in 0..5 {
+        for _ in 0..20 {
+            append_in(&mut log, &batch(&["x"]), epoch * 2).unwrap();
+        }
+    }
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    log.truncate_to(50).unwrap();
+    assert_eq!((log.latest_epoch(), log.flushed_offset(), log.recovery_point()), (Some(4), 50, 50));
+    assert_eq!(log.epoch_end_offset(4), (4, 50));
+    assert_eq!(log.epoch_end_offset(1), (0, 20));
+    log.truncate_to(40).unwrap();
+    assert_eq!(log.latest_epoch(), Some(2));
+}
+
+#[test]
+fn times_are_right_after_truncation() {
+    let mut bench = bench_with(None, None);
+    bench.config.segment_bytes = 1 << 20;
+    let mut log = bench.open();
+    for at in 0..300 {
+        append(&mut log, &timed(Codec::None, &[(1000 + at, "x")])).unwrap();
+    }
+    log.truncate_to(100).unwrap();
+    let view = log.view();
+    assert_eq!(view.max_timestamp(1000).unwrap().unwrap().timestamp, 1099);
+    assert_eq!(view.offset_for_time(1100, 1000).unwrap(), None);
+    assert_eq!(view.offset_for_time(1050, 1000).unwrap().unwrap().offset, 50);
+    append(&mut log, &timed(Codec::None, &[(5000, "x")])).unwrap();
+    assert_eq!(log.view().offset_for_time(1100, 1000).unwrap().unwrap().offset, 100);
+}
+
+#[test]
+fn a_log_that_starts_anew_elsewhere_has_nothing_of_the_old_one() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 200);
+    log.flush().unwrap();
+    log.truncate_fully_and_start_at(1000).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.size_bytes()), (1000, 1000, 0));
+    assert_eq!(log.latest_epoch(), None);
+    fill(&mut log, 10);
+    log.close().unwrap();
+    let (log, _) = bench.open_clean();
+    assert_eq!(values(&log), filled(1000..1010));
+}
