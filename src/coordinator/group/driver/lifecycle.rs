@@ -9,7 +9,7 @@ use tracing::{debug, error, info, warn};
 use super::log::AppendRefused;
 use super::shard::{Shard, Surroundings};
 use super::{GroupCoordinator, load};
-use crate::base::{ErrorCode, MonotonicMs, PartitionIndex};
+use crate::base::{ErrorCode, MonotonicMs, PartitionIndex, TopicId};
 use crate::coordinator::group::admin::Deletions;
 use crate::host::task;
 
@@ -46,7 +46,7 @@ impl GroupCoordinator {
     }
 
     /// Topics are gone, and their offsets with them.
-    pub fn topics_deleted(&self, topics: &[Arc<str>]) {
+    pub fn topics_deleted(&self, topics: &[(Arc<str>, TopicId)]) {
         self.delete_everywhere("offsets of deleted topics", |active| active.decide_topics_deleted(topics));
     }
 
