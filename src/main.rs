@@ -8,5 +8,5 @@ use barnabas::cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    cli::run(std::env::args_os(), std::env::vars_os(), |_loaded| Err("the server is not there yet".into()))
+    cli::run(std::env::args_os(), std::env::vars_os(), barnabas::server::run)
 }

@@ -66,9 +66,8 @@ const PURE_FILES_NAMING_HOST: &[(&str, &str)] =
 /// What reaches the machine; only `host` may say it.
 const MACHINE: &[&str] = &[
     "std::fs",
-    "std::net::TcpListener",
-    "std::net::TcpStream",
-    "std::net::UdpSocket",
+    "TcpStream::connect",
+    "UdpSocket",
     "std::time::Instant",
     "std::time::SystemTime",
     "Instant::now",

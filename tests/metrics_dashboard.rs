@@ -38,7 +38,6 @@ impl ScrapeSource for OneOfEach {
             replicas: 1,
             in_sync: 1,
             min_in_sync: 1,
-            offline: false,
         });
         page.group(&GroupSample { group: "g", state: "Stable", members: 1 });
         page.group_offset(&GroupOffsetSample {
@@ -48,14 +47,14 @@ impl ScrapeSource for OneOfEach {
             committed: 0,
             high_watermark: Some(1),
         });
-        page.add(&names::WAITING_REQUESTS, &["Fetch"], 1.0);
         page.add(&names::FETCH_SESSIONS, &[], 1.0);
     }
 }
 
 fn page() -> String {
     let telemetry = Telemetry::new(1_000);
-    telemetry.topic("t").produced(1, 1);
+    let topic = telemetry.topic("t");
+    topic.produced(1, 1);
     for (key, name) in [(0, "Produce"), (1, "Fetch")] {
         let api = telemetry.api(key, name);
         api.answered(Answered { version: 9, nanos: 1_000_000, request_bytes: 1, response_bytes: 1 });

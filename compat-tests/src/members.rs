@@ -26,6 +26,7 @@ struct Seen {
     assigned: BTreeSet<i32>,
     revoked: Vec<BTreeSet<i32>>,
     records: Vec<(i32, i64)>,
+    errors: Vec<String>,
 }
 
 impl Member {
@@ -59,6 +60,11 @@ impl Member {
     /// Partition and offset of every record it has read.
     pub fn records(&self) -> Vec<(i32, i64)> {
         self.look().records
+    }
+
+    /// Every error that its client told it.
+    pub fn errors(&self) -> Vec<String> {
+        self.look().errors
     }
 
     fn look(&self) -> Seen {
@@ -104,6 +110,7 @@ fn note(seen: &mut Seen, line: &str) {
     match word {
         "assigned" => seen.assigned = numbers().collect(),
         "revoked" => seen.revoked.push(numbers().collect()),
+        "error" => seen.errors.push(rest.to_string()),
         "record" => {
             seen.records.extend(rest.split_once(' ').and_then(|(p, o)| Some((p.parse().ok()?, o.parse().ok()?))))
         }

@@ -9,7 +9,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// The APIs these tests send by hand: key, and the first version with compact types and tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Api(pub i16, i16);
+pub struct Api(pub i16, pub i16);
 
 pub const PRODUCE: Api = Api(0, 9);
 pub const FETCH: Api = Api(1, 12);

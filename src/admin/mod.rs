@@ -4,7 +4,7 @@
 mod doorman;
 mod process;
 mod readiness;
-pub mod sources;
+mod sources;
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 
 pub use process::ProcessSource;
 pub use readiness::Readiness;
+pub use sources::BrokerSource;
 
 use crate::host::net::TcpListener;
 use crate::host::task;
@@ -166,7 +167,8 @@ mod tests {
     #[tokio::test]
     async fn metrics_are_prometheus_text() {
         let door = open().await;
-        door.telemetry.topic("orders").produced(5, 50);
+        let orders = door.telemetry.topic("orders");
+        orders.produced(5, 50);
         let answer = get_page(door.address, "/metrics").await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");

@@ -166,6 +166,11 @@ fn answer(
         keys::DESCRIBE_QUORUM => later!(broker, context, api, body, cluster::describe_quorum::handle),
         keys::DESCRIBE_ACLS => later!(broker, context, api, body, cluster::describe_acls::handle),
         keys::FIND_COORDINATOR => later!(broker, context, api, body, cluster::find_coordinator::handle),
+        keys::UPDATE_FEATURES => later!(broker, context, api, body, cluster::update_features::handle),
+        keys::UNREGISTER_BROKER => later!(broker, context, api, body, cluster::unregister_broker::handle),
+        keys::UNREGISTER_CONTROLLER => later!(broker, context, api, body, cluster::unregister_controller::handle),
+        keys::ADD_RAFT_VOTER => later!(broker, context, api, body, cluster::raft_voters::handle_add),
+        keys::REMOVE_RAFT_VOTER => later!(broker, context, api, body, cluster::raft_voters::handle_remove),
 
         keys::DESCRIBE_CONFIGS => later!(broker, context, api, body, configs::describe_configs::handle),
         keys::ALTER_CONFIGS => later!(broker, context, api, body, configs::alter_configs::handle),
@@ -203,6 +208,10 @@ fn answer(
         keys::DESCRIBE_GROUPS => {
             let request = decode(context, body)?;
             Answer::Now(encode(api, context, &groups::describe_groups::handle(&broker.groups, context, &request))?)
+        }
+        keys::CONSUMER_GROUP_DESCRIBE => {
+            let request = decode(context, body)?;
+            Answer::Now(encode(api, context, &groups::consumer_group_describe::handle(&broker.groups, &request))?)
         }
         keys::DELETE_GROUPS => group!(broker, context, api, body, |request, image| {
             groups::delete_groups::handle(&broker.groups, request).await

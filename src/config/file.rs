@@ -121,6 +121,19 @@ mod tests {
         assert_eq!(pairs("sasl.jaas.config = \"\"\"\na.b = c\n\"\"\"\n"), [pair("sasl.jaas.config", "a.b = c\n")]);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_settings_or_a_mistake(text in "([a-z.]{1,8} = ([0-9]|\"\"\"|'|\\[|\\PC){0,6}\n|\\PC{0,20}\n){0,6}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn quoting_changes_nothing_but_quotes(text in "(\\PC{0,20}\n){0,6}") {
+            let without = |text: &str| text.replace('"', "");
+            proptest::prop_assert_eq!(without(&quote_names(&text)), without(&text));
+        }
+    }
+
     #[test]
     fn mistakes_are_named() {
         assert!(parse("num.partitions = 1\nnum.partitions = 2\n").is_err_and(|why| why.contains("duplicate key")));

@@ -167,6 +167,11 @@ impl Partition {
         self.view.get().map(|view| view.load_full()).ok_or(PartitionError::NotLeader)
     }
 
+    /// The newest published view of a log that is open or was; takes no lock and opens nothing.
+    pub fn view_if_open(&self) -> Option<Arc<LogView>> {
+        self.view.get().map(|view| view.load_full())
+    }
+
     /// Records at or above this offset must not be shown to anybody. One replica: everything appended is committed.
     pub fn high_watermark(view: &LogView) -> Offset {
         view.log_end_offset

@@ -193,7 +193,6 @@ impl Partitions {
 
     /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
     fn retire(&self, topic: &TopicReplicas) {
-        self.telemetry.forget_topic(&topic.name);
         for partition in topic.partitions.iter().flatten() {
             drop(partition.take_offline("the topic was deleted"));
             let doomed = self.log_dir.join(format!("{}.{}-delete", partition.identity.topic_partition, topic.id));

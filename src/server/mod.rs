@@ -9,7 +9,6 @@ mod node;
 mod offsets_log;
 mod output;
 mod refusal;
-mod scrape;
 mod shard;
 mod tuning;
 

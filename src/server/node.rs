@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::admin::{self, ProcessSource, Readiness};
+use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
 use crate::api::configs::LogLevels;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
@@ -33,7 +33,6 @@ use crate::replica::{Checkpoints, FlushPolicy, Flusher, Maintenance, Maintenance
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
-use crate::server::scrape::BrokerSource;
 use crate::server::shard::{ConnectionLimits, Shards};
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
@@ -116,7 +115,7 @@ impl Node {
             log_levels: log_levels(&settings, log_control),
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
-        telemetry.add_source(Arc::new(BrokerSource::new(broker.clone())));
+        telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
         tasks.spawn(follow_metadata(broker.clone(), stopping.subscribe()));
         tasks.spawn(until_stopped(groups.clone().run_timers(), stopping.subscribe()));
         groups.clone().load_all().await;

@@ -75,15 +75,10 @@ impl Telemetry {
         self.apis.at(key, name)
     }
 
-    /// The handle of one topic. Takes a lock: keep the handle with the partition. Topics beyond
-    /// [`crate::base::limits::TOPIC_SERIES_MAX`] share one handle named `__other__`.
+    /// The handle of one topic. Takes a lock: keep the handle with the topic; its series end when the last holder drops it, and what it
+    /// counted stays in the totals over all topics. Topics beyond [`crate::base::limits::TOPIC_SERIES_MAX`] share one, named `__other__`.
     pub fn topic(&self, name: &str) -> Arc<TopicMetrics> {
         self.topics.at(name)
-    }
-
-    /// Ends a deleted topic's series. What it counted stays in the totals over all topics.
-    pub fn forget_topic(&self, name: &str) {
-        self.topics.forget(name);
     }
 
     /// The handle of one listener's connections; made at first use, kept for ever (listeners are the operator's).
@@ -144,7 +139,8 @@ mod tests {
     fn a_page_holds_events_and_what_sources_add() {
         let telemetry = Telemetry::new(1_500);
         telemetry.set_broker_state(BrokerState::Running);
-        telemetry.topic("orders").produced(3, 300);
+        let orders = telemetry.topic("orders");
+        orders.produced(3, 300);
         telemetry.add_source(Arc::new(Fixed));
         let page = telemetry.render();
         for line in [

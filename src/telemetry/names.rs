@@ -90,7 +90,6 @@ metrics! {
     UNDER_REPLICATED = Gauge "kafka_server_replicamanager_underreplicatedpartitions" [] "Partitions led here with a replica that is not in sync.";
     UNDER_MIN_ISR = Gauge "kafka_server_replicamanager_underminisrpartitioncount" [] "Partitions led here with fewer in-sync replicas than min.insync.replicas.";
     OFFLINE_REPLICAS = Gauge "kafka_server_replicamanager_offlinereplicacount" [] "Replicas here that are out of service.";
-    WAITING_REQUESTS = Gauge "kafka_server_delayedoperationpurgatory_purgatorysize" ["delayedOperation"] "Requests that wait: Produce for a sync or followers, Fetch for records.";
     FETCH_SESSIONS = Gauge "kafka_server_fetchsessioncache_numincrementalfetchsessions" [] "Incremental fetch sessions (KIP-227).";
 
     // Cluster and controller.

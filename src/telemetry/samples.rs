@@ -23,8 +23,6 @@ pub struct PartitionSample<'a> {
     pub replicas: usize,
     pub in_sync: usize,
     pub min_in_sync: usize,
-    /// Its log directory is out of service.
-    pub offline: bool,
 }
 
 /// A group that this broker coordinates.
@@ -91,7 +89,15 @@ impl Page {
         sums.led += u64::from(sample.led_here);
         sums.under_replicated += u64::from(sample.led_here && under_replicated);
         sums.under_min_isr += u64::from(sample.led_here && sample.in_sync < sample.min_in_sync);
-        sums.offline += u64::from(sample.offline);
+    }
+
+    /// A replica on this broker whose log is not open: out of service, or not reached yet after a start. It is counted, but there are no
+    /// offsets to show.
+    pub fn partition_without_log(&mut self, led_here: bool, offline: bool) {
+        let sums = self.sums.replicas.get_or_insert_default();
+        sums.all += 1;
+        sums.led += u64::from(led_here && !offline);
+        sums.offline += u64::from(offline);
     }
 
     /// Says that there are no replicas here, where no [`Page::partition`] does: a gauge that is 0 is not a gauge that is missing.
@@ -241,7 +247,6 @@ mod tests {
             replicas: 3,
             in_sync,
             min_in_sync: 2,
-            offline: false,
         }
     }
 
@@ -251,12 +256,15 @@ mod tests {
         page.partition(&partition(0, 3));
         page.partition(&partition(1, 2));
         page.partition(&partition(2, 1));
+        page.partition_without_log(true, true);
         let lines = [
             "kafka_log_log_size{topic=\"t\",partition=\"0\"} 1000",
             "kafka_topic_partition_current_offset{topic=\"t\",partition=\"1\"} 18",
             "kafka_topic_partition_oldest_offset{topic=\"t\",partition=\"1\"} 5",
             "kafka_topic_partition_under_replicated_partition{topic=\"t\",partition=\"2\"} 1",
-            "kafka_server_replicamanager_partitioncount 3",
+            "kafka_server_replicamanager_partitioncount 4",
+            "kafka_server_replicamanager_leadercount 3",
+            "kafka_server_replicamanager_offlinereplicacount 1",
             "kafka_server_replicamanager_underreplicatedpartitions 2",
             "kafka_server_replicamanager_underminisrpartitioncount 1",
         ];

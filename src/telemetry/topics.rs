@@ -1,10 +1,11 @@
-//! Traffic by topic. Each partition keeps its topic's handle; a Produce costs a few additions on the thread's own cache line.
+//! Traffic by topic. Each topic's handle is kept by what holds the topic; a Produce costs a few additions on the thread's own cache
+//! line. A topic's series live as long as somebody holds the handle.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::names::{self, Metric};
 use super::page::Page;
@@ -39,10 +40,20 @@ const SERIES: [(&Metric, Pick); 8] = [
     (&names::FAILED_FETCH_REQUESTS, |c| &c.failed_fetch_requests),
 ];
 
+/// What topics had counted whose handles are gone.
+type Forgotten = Arc<Mutex<[u64; SERIES.len()]>>;
+
 /// One topic's counters.
 #[derive(Default)]
 pub struct TopicMetrics {
     counters: Sharded<Counters>,
+    forgotten: Forgotten,
+}
+
+impl Drop for TopicMetrics {
+    fn drop(&mut self) {
+        add_to(&mut self.forgotten.lock(), &self.figures());
+    }
 }
 
 impl TopicMetrics {
@@ -84,47 +95,56 @@ impl TopicMetrics {
 /// All topics by name.
 #[derive(Default)]
 pub(super) struct TopicTable {
-    inner: RwLock<Topics>,
-}
-
-#[derive(Default)]
-struct Topics {
-    by_name: BTreeMap<Arc<str>, Arc<TopicMetrics>>,
-    /// What forgotten topics had counted.
-    forgotten: [u64; SERIES.len()],
+    by_name: RwLock<BTreeMap<Arc<str>, Weak<TopicMetrics>>>,
+    /// Shared by the topics that have no series of their own.
+    other: Mutex<Weak<TopicMetrics>>,
+    forgotten: Forgotten,
 }
 
 impl TopicTable {
     pub fn at(&self, name: &str) -> Arc<TopicMetrics> {
-        if let Some(topic) = self.inner.read().by_name.get(name) {
-            return topic.clone();
+        if let Some(topic) = self.by_name.read().get(name).and_then(Weak::upgrade) {
+            return topic;
         }
-        let mut inner = self.inner.write();
-        let full = inner.by_name.len() >= TOPIC_SERIES_MAX && !inner.by_name.contains_key(name);
-        let name = if full { OTHER } else { name };
-        inner.by_name.entry(name.into()).or_default().clone()
+        let mut by_name = self.by_name.write();
+        if let Some(topic) = by_name.get(name).and_then(Weak::upgrade) {
+            return topic;
+        }
+        if by_name.len() >= TOPIC_SERIES_MAX {
+            by_name.retain(|_, topic| topic.strong_count() > 0);
+        }
+        if by_name.len() >= TOPIC_SERIES_MAX {
+            return self.other();
+        }
+        let topic = self.fresh();
+        by_name.insert(name.into(), Arc::downgrade(&topic));
+        topic
     }
 
-    pub fn forget(&self, name: &str) {
-        let mut inner = self.inner.write();
-        if let Some(topic) = inner.by_name.remove(name) {
-            add_to(&mut inner.forgotten, &topic.figures());
-        }
+    fn other(&self) -> Arc<TopicMetrics> {
+        let mut other = self.other.lock();
+        other.upgrade().unwrap_or_else(|| {
+            let topic = self.fresh();
+            *other = Arc::downgrade(&topic);
+            topic
+        })
+    }
+
+    fn fresh(&self) -> Arc<TopicMetrics> {
+        Arc::new(TopicMetrics { counters: Sharded::default(), forgotten: self.forgotten.clone() })
     }
 
     pub fn write(&self, page: &mut Page) {
-        let topics = self.inner.read();
-        let mut all = topics.forgotten;
-        let mut by_topic = Vec::with_capacity(topics.by_name.len());
-        for (name, topic) in &topics.by_name {
-            let figures = topic.figures();
-            add_to(&mut all, &figures);
-            by_topic.push((name.clone(), figures));
-        }
-        drop(topics);
+        let mut topics: Vec<(Arc<str>, Arc<TopicMetrics>)> = Vec::new();
+        let alive = |(name, topic): (&Arc<str>, &Weak<TopicMetrics>)| Some((name.clone(), topic.upgrade()?));
+        topics.extend(self.by_name.read().iter().filter_map(alive));
+        topics.extend(self.other.lock().upgrade().map(|topic| (OTHER.into(), topic)));
+        let mut all = *self.forgotten.lock();
+        let figures: Vec<_> = topics.iter().map(|(_, topic)| topic.figures()).collect();
+        figures.iter().for_each(|figures| add_to(&mut all, figures));
         for (index, (metric, _)) in SERIES.iter().enumerate() {
             page.add(metric, &[""], all[index] as f64);
-            for (name, figures) in &by_topic {
+            for ((name, _), figures) in topics.iter().zip(&figures) {
                 page.add(metric, &[name], figures[index] as f64);
             }
         }
@@ -149,10 +169,9 @@ mod tests {
     fn a_deleted_topic_leaves_the_page_but_not_the_total() {
         let table = TopicTable::default();
         table.at("a").produced(10, 1000);
-        table.at("b").produced(1, 50);
-        table.at("b").fetched(7);
-        table.forget("a");
-        table.forget("never seen");
+        let b = table.at("b");
+        b.produced(1, 50);
+        b.fetched(7);
         let page = page(&table);
         assert!(!page.contains("topic=\"a\""));
         assert!(page.contains("\nkafka_server_brokertopicmetrics_bytesin_total 1050\n"), "{page}");
@@ -161,23 +180,36 @@ mod tests {
     }
 
     #[test]
-    fn failures_count_as_requests() {
+    fn a_topic_made_again_while_the_old_one_is_held_has_one_series() {
         let table = TopicTable::default();
-        table.at("a").produce_failed(99);
-        table.at("a").fetch_failed();
-        assert_eq!(table.at("a").figures(), [0, 0, 0, 99, 1, 1, 1, 1]);
+        let old = table.at("a");
+        old.produced(1, 1);
+        let new = table.at("a");
+        drop(old);
+        new.produced(1, 1);
+        assert!(page(&table).contains("\nkafka_server_brokertopicmetrics_messagesin_total{topic=\"a\"} 2\n"));
+        drop(new);
+        assert!(page(&table).contains("\nkafka_server_brokertopicmetrics_messagesin_total 2\n"));
+    }
+
+    #[test]
+    fn failures_count_as_requests() {
+        let topic = TopicMetrics::default();
+        topic.produce_failed(99);
+        topic.fetch_failed();
+        assert_eq!(topic.figures(), [0, 0, 0, 99, 1, 1, 1, 1]);
     }
 
     #[test]
     fn topics_beyond_the_bound_share_one_handle() {
         let table = TopicTable::default();
-        for number in 0..TOPIC_SERIES_MAX {
-            table.at(&format!("t{number}"));
-        }
-        assert!(Arc::ptr_eq(&table.at("one more"), &table.at("and another")));
-        assert!(!Arc::ptr_eq(&table.at("one more"), &table.at("t0")));
-        table.forget("t0");
-        table.forget("t1");
-        assert!(!Arc::ptr_eq(&table.at("one more"), &table.at("and another")), "room again");
+        let mut held: Vec<_> = (0..TOPIC_SERIES_MAX).map(|number| table.at(&format!("t{number}"))).collect();
+        let first = table.at("one more");
+        first.produced(5, 5);
+        assert!(Arc::ptr_eq(&first, &table.at("and another")));
+        assert!(Arc::ptr_eq(&held[0], &table.at("t0")));
+        assert!(page(&table).contains("\nkafka_server_brokertopicmetrics_messagesin_total{topic=\"__other__\"} 5\n"));
+        held.truncate(TOPIC_SERIES_MAX - 1);
+        assert!(!Arc::ptr_eq(&first, &table.at("one more")), "room again");
     }
 }

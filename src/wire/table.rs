@@ -364,13 +364,13 @@ pub static APIS: [Api; 79] = [
         .also_controller()
         .needs(&[(Cluster, Alter)]),
     api(55, "DescribeQuorum", 0, 2, cluster::DESCRIBE_QUORUM).also_controller().needs(&[(Cluster, Describe)]).served(),
-    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES).also_controller().needs(&[(Cluster, Alter)]),
+    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES).also_controller().needs(&[(Cluster, Alter)]).served(),
     api(60, "DescribeCluster", 0, 2, cluster::DESCRIBE_CLUSTER)
         .also_controller()
         .needs(&[(Cluster, Describe)])
         .served(),
     api(61, "DescribeProducers", 0, 0, data::DESCRIBE_PRODUCERS).needs(&[(Topic, Read)]).served(),
-    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER).also_controller().needs(&[(Cluster, Alter)]),
+    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER).also_controller().needs(&[(Cluster, Alter)]).served(),
     api(65, "DescribeTransactions", 0, 0, transactions::DESCRIBE_TRANSACTIONS)
         .needs(&[(TransactionalId, Describe)])
         .served(),
@@ -378,7 +378,8 @@ pub static APIS: [Api; 79] = [
     api(68, "ConsumerGroupHeartbeat", 0, 1, groups::CONSUMER_GROUP_HEARTBEAT)
         .needs(&[(Group, Read), (Topic, Describe)]),
     api(69, "ConsumerGroupDescribe", 0, 1, groups::CONSUMER_GROUP_DESCRIBE)
-        .needs(&[(Group, Describe), (Topic, Describe)]),
+        .needs(&[(Group, Describe), (Topic, Describe)])
+        .served(),
     api(71, "GetTelemetrySubscriptions", 0, 0, configs::GET_TELEMETRY_SUBSCRIPTIONS),
     api(72, "PushTelemetry", 0, 0, configs::PUSH_TELEMETRY),
     api(74, "ListConfigResources", 0, 1, configs::LIST_CONFIG_RESOURCES).needs(&[(Cluster, DescribeConfigs)]).served(),
@@ -387,8 +388,8 @@ pub static APIS: [Api; 79] = [
     api(77, "ShareGroupDescribe", 1, 1, share::SHARE_GROUP_DESCRIBE).needs(&[(Group, Describe), (Topic, Describe)]),
     api(78, "ShareFetch", 1, 2, share::SHARE_FETCH).needs(&[(Group, Read), (Topic, Read)]),
     api(79, "ShareAcknowledge", 1, 2, share::SHARE_ACKNOWLEDGE).needs(&[(Group, Read), (Topic, Read)]),
-    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]),
-    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]),
+    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served(),
+    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served(),
     api(83, "InitializeShareGroupState", 0, 0, share::INITIALIZE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(84, "ReadShareGroupState", 0, 0, share::READ_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(85, "WriteShareGroupState", 0, 1, share::WRITE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
@@ -405,7 +406,10 @@ pub static APIS: [Api; 79] = [
         .needs(&[(Group, Delete), (Topic, Read)]),
     api(93, "StreamsGroupTopologyDescriptionUpdate", 0, 0, streams::STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE)
         .needs(&[(Group, Read)]),
-    api(94, "UnregisterController", 0, 0, cluster::UNREGISTER_CONTROLLER).also_controller().needs(&[(Cluster, Alter)]),
+    api(94, "UnregisterController", 0, 0, cluster::UNREGISTER_CONTROLLER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served(),
 ];
 
 #[cfg(test)]

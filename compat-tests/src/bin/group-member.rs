@@ -56,8 +56,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     consumer.subscribe(&[&topic])?;
     let over = input_ends();
     while !over.load(Ordering::Relaxed) {
-        if let Some(Ok(message)) = consumer.poll(POLL) {
-            line(&format!("record {} {}", message.partition(), message.offset()));
+        match consumer.poll(POLL) {
+            Some(Ok(message)) => line(&format!("record {} {}", message.partition(), message.offset())),
+            Some(Err(error)) => line(&format!("error {:?}", error.rdkafka_error_code())),
+            None => {}
         }
     }
     Ok(())

@@ -2,34 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::base::BrokerId;
 use crate::metadata::{BrokerRegistration, Image};
-use crate::quorum::Quorum;
+use crate::telemetry::Page;
 use crate::telemetry::samples::ClusterSample;
-use crate::telemetry::{Page, ScrapeSource};
 
-pub struct ClusterSource {
-    quorum: Quorum,
-}
-
-impl ClusterSource {
-    pub fn new(quorum: Quorum) -> ClusterSource {
-        ClusterSource { quorum }
-    }
-}
-
-impl ScrapeSource for ClusterSource {
-    fn scrape(&self, page: &mut Page) {
-        let image = self.quorum.image();
-        write(&image, image.controller_id == self.quorum.node_id(), page);
-    }
-}
-
-fn write(image: &Image, is_controller: bool, page: &mut Page) {
+pub fn write(image: &Image, node_id: BrokerId, page: &mut Page) {
     let addresses: Vec<_> = image.live_brokers().map(|broker| (broker.id, address(broker))).collect();
     let mut sample = ClusterSample {
         brokers: addresses.iter().map(|(id, address)| (*id, address.as_str())).collect(),
         fenced_brokers: image.brokers().count().saturating_sub(addresses.len()),
-        is_controller,
+        is_controller: image.controller_id == node_id,
         topics: image.topic_count(),
         partitions: image.partition_count(),
         metadata_offset: u64::try_from(image.offset).unwrap_or(0),
@@ -89,8 +72,9 @@ mod tests {
         for (offset, record) in (0..).zip([broker(1, false), broker(2, true), topic.to_record()]) {
             image.apply(offset, &record).unwrap();
         }
+        image.controller_id = 1;
         let mut page = Page::default();
-        write(&image, true, &mut page);
+        write(&image, 1, &mut page);
         let text = page.finish();
         for line in [
             "kafka_brokers 1",

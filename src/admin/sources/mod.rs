@@ -1,5 +1,35 @@
 //! What the metrics page asks the upper floors at each scrape. They need not know of metrics: this floor stands above all of them.
 
 mod cluster;
+mod groups;
+mod partitions;
 
-pub use cluster::ClusterSource;
+use std::sync::{Arc, Weak};
+
+use crate::api::Broker;
+use crate::telemetry::{Page, ScrapeSource, names};
+
+/// Everything that is computed when asked: the cluster, logs, offsets, groups and their lag.
+pub struct BrokerSource {
+    /// The broker owns the telemetry that owns this.
+    broker: Weak<Broker>,
+}
+
+impl BrokerSource {
+    pub fn new(broker: &Arc<Broker>) -> BrokerSource {
+        BrokerSource { broker: Arc::downgrade(broker) }
+    }
+}
+
+impl ScrapeSource for BrokerSource {
+    fn scrape(&self, page: &mut Page) {
+        let Some(broker) = self.broker.upgrade() else {
+            return;
+        };
+        let image = broker.image();
+        cluster::write(&image, broker.options.node_id, page);
+        partitions::write(&broker.partitions, &image, broker.options.node_id, page);
+        groups::write(&broker.groups, &broker.partitions, page);
+        page.add(&names::FETCH_SESSIONS, &[], broker.fetch_sessions.len() as f64);
+    }
+}

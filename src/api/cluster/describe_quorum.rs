@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::text;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ErrorCode;
-use crate::metadata::{Image, topic_name};
+use crate::metadata::{Endpoint, topic_name};
 use crate::quorum::{QuorumDescription, VoterDescription};
 use crate::wire::messages::describe_quorum_response::{Listener, Node, PartitionData, ReplicaState, TopicData};
 use crate::wire::messages::{
@@ -28,7 +28,7 @@ pub async fn handle(
         let description = quorum.describe();
         response.topics = vec![topic(topic_name::CLUSTER_METADATA, vec![partition(&description, version)])];
         if version >= 2 {
-            response.nodes = description.voters.iter().map(|voter| node(&quorum.image(), voter)).collect();
+            response.nodes = description.voters.iter().map(|voter| node(broker, context, voter)).collect();
         }
     } else {
         response.topics = request.topics.iter().map(|asked| unknown(asked, version)).collect();
@@ -69,10 +69,14 @@ fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
     state
 }
 
-fn node(image: &Image, voter: &VoterDescription) -> Node {
+/// A voter is reached where its broker is; one that advertises no host, where this client reached us.
+fn node(broker: &Broker, context: &RequestContext, voter: &VoterDescription) -> Node {
+    let image = broker.controller.quorum().image();
     let endpoints = image.broker(voter.id).map(|broker| broker.endpoints.as_slice()).unwrap_or_default();
-    let listener = |endpoint: &crate::metadata::Endpoint| {
-        Listener::default().with_name(text(&endpoint.listener)).with_host(text(&endpoint.host)).with_port(endpoint.port)
+    let reached = broker.options.endpoint_for(context).0;
+    let listener = |endpoint: &Endpoint| {
+        let host = if endpoint.host.is_empty() { &*reached } else { endpoint.host.as_str() };
+        Listener::default().with_name(text(&endpoint.listener)).with_host(text(host)).with_port(endpoint.port)
     };
     Node::default().with_node_id(BrokerId(voter.id)).with_listeners(endpoints.iter().map(listener).collect())
 }

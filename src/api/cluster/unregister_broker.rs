@@ -15,7 +15,7 @@ pub async fn handle(
         Ok(refusal) => refusal,
         Err(error) => Some(quorum_refusal(&error)),
     };
-    let mut response = UnregisterBrokerResponse::default();
+    let mut response = UnregisterBrokerResponse::default().with_error_message(None);
     if let Some(refusal) = refusal {
         response = response.with_error_code(refusal.code.code()).with_error_message(message(&refusal));
     }

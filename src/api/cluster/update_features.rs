@@ -24,7 +24,7 @@ pub async fn handle(
         Ok(outcome) => outcome,
         Err(error) => Err(quorum_refusal(&error)),
     };
-    let mut response = UpdateFeaturesResponse::default();
+    let mut response = UpdateFeaturesResponse::default().with_error_message(None);
     match outcome {
         Err(refusal) => {
             response = response.with_error_code(refusal.code.code()).with_error_message(message(&refusal));

@@ -79,7 +79,8 @@ fn set_on<'a>(kind: ResourceKind, name: &str, view: View<'a>) -> Option<&'a Conf
 fn topic_entries(name: &str, view: View<'_>) -> Result<Vec<Entry>, Refusal> {
     topic_name::validate(name).map_err(|message| Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, message))?;
     if view.image.topic(name).is_none() {
-        return Err(Refusal::bare(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION));
+        let message = format!("The topic '{name}' does not exist.");
+        return Err(Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message));
     }
     Ok(describe::topic(&set_on(ResourceKind::Topic, name, view), &view.layers()))
 }

@@ -50,7 +50,7 @@ pub async fn handle(
             };
             // A partition named twice is refused once.
             if !partitions.iter().any(|done: &ListOffsetsPartitionResponse| done.partition_index == index) {
-                partitions.push(answer(index, found));
+                partitions.push(answer(version, index, found));
             }
         }
         topics.push(ListOffsetsTopicResponse::default().with_name(topic.name).with_partitions(partitions));
@@ -63,7 +63,10 @@ fn asked_twice(partitions: &[ListOffsetsPartition]) -> HashSet<i32> {
     partitions.iter().map(|partition| partition.partition_index).filter(|index| !seen.insert(*index)).collect()
 }
 
-fn answer(index: i32, found: Result<Found, ErrorCode>) -> ListOffsetsPartitionResponse {
+/// First version that carries leader epochs.
+const LEADER_EPOCH_VERSION: i16 = 4;
+
+fn answer(version: i16, index: i32, found: Result<Found, ErrorCode>) -> ListOffsetsPartitionResponse {
     let (error, (timestamp, offset, leader_epoch)) = match found {
         Ok(found) => (ErrorCode::NONE, found),
         Err(error) => (error, NOTHING_FOUND),
@@ -73,7 +76,7 @@ fn answer(index: i32, found: Result<Found, ErrorCode>) -> ListOffsetsPartitionRe
         .with_error_code(error.code())
         .with_timestamp(timestamp)
         .with_offset(offset)
-        .with_leader_epoch(leader_epoch)
+        .with_leader_epoch(if version >= LEADER_EPOCH_VERSION { leader_epoch } else { NO_LEADER_EPOCH })
 }
 
 /// The first version that knows a special timestamp; `None` for numbers that mean nothing.

@@ -129,22 +129,29 @@ impl Produce<'_> {
             return failure(index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         };
         let received = data.records.unwrap_or_default();
-        let validated = match records::validate(&received, &replicas.append_rules, self.now) {
-            Ok(validated) => validated,
+        let (header, batch) = match records::single_batch(&received, self.version) {
+            Ok(single) => single,
             Err(error) => return rejected(index, partition, &error),
-        };
-        let (header, bytes) = match validated {
-            Validated::AsReceived(header) => (header, received),
-            Validated::Rewritten { header, bytes } => (header, bytes),
         };
         if header.is_transactional() && !self.transactional {
             return failure(index, ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }
+        let validated = match records::validate(batch, &replicas.append_rules, self.now) {
+            Ok(validated) => validated,
+            Err(error) => return rejected(index, partition, &error),
+        };
         if header.is_transactional() {
             // No transaction can be open yet: there is no transaction coordinator in this version.
             return failure(index, ErrorCode::INVALID_TXN_STATE);
         }
-        self.append(replicas, partition, index, &NewBatch { header, bytes: &bytes })
+        match &validated {
+            Validated::AsReceived(header) => {
+                self.append(replicas, partition, index, &NewBatch { header: *header, bytes: batch })
+            }
+            Validated::Rewritten { header, bytes } => {
+                self.append(replicas, partition, index, &NewBatch { header: *header, bytes })
+            }
+        }
     }
 
     fn append(
@@ -183,15 +190,12 @@ fn log_start_offset(partition: &Partition) -> Offset {
 
 fn rejected(index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
     let mut answer = failure(index, error.error_code()).with_log_start_offset(log_start_offset(partition));
-    let named = error.record_errors();
-    if !named.is_empty() {
-        let issue = |issue: &RecordIssue| {
-            BatchIndexAndErrorMessage::default()
-                .with_batch_index(issue.batch_index)
-                .with_batch_index_error_message(Some(StrBytes::from_string(issue.message.clone())))
-        };
-        answer.record_errors = named.iter().map(issue).collect();
-        answer.error_message = Some(StrBytes::from_string(error.to_string()));
-    }
+    let issue = |issue: &RecordIssue| {
+        BatchIndexAndErrorMessage::default()
+            .with_batch_index(issue.batch_index)
+            .with_batch_index_error_message(Some(StrBytes::from_string(issue.message.clone())))
+    };
+    answer.record_errors = error.record_errors().iter().map(issue).collect();
+    answer.error_message = error.client_message().map(StrBytes::from_string);
     answer
 }

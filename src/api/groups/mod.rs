@@ -3,6 +3,7 @@
 //!
 //! Handlers take what they need (`GroupCoordinator`, `Image`) rather than the whole broker, so that they can be tried without one.
 
+pub mod consumer_group_describe;
 pub mod delete_groups;
 pub mod describe_groups;
 pub mod heartbeat;

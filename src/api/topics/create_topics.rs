@@ -50,7 +50,8 @@ fn all_refused(request: &CreateTopicsRequest, refusal: &Refusal) -> Vec<TopicOut
 }
 
 fn result(broker: &Broker, image: &Image, outcome: TopicOutcome, version: i16) -> CreatableTopicResult {
-    let mut result = CreatableTopicResult::default().with_name(StrBytes::from_string(outcome.name).into());
+    let name = StrBytes::from_string(outcome.name).into();
+    let mut result = CreatableTopicResult::default().with_name(name).with_error_message(None);
     match outcome.result {
         Err(refusal) => {
             result = result.with_error_code(refusal.code.code()).with_error_message(message(&refusal));

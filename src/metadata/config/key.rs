@@ -295,3 +295,51 @@ pub(crate) fn assert_sound(table: &'static [Key]) {
         assert!(key.doc.ends_with('.') && key.doc.len() > 15, "{} needs a sentence", key.name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::metadata::config::{broker, client_metrics, group, topic};
+
+    use super::*;
+
+    fn every_key() -> impl Iterator<Item = &'static Key> {
+        let tables = [topic::TOPIC_KEYS, group::GROUP_KEYS, client_metrics::CLIENT_METRICS_KEYS];
+        tables.into_iter().flatten().chain(broker::all().iter().copied())
+    }
+
+    proptest! {
+        /// A value that was taken is taken again in the form in which it is shown, and means the same.
+        #[test]
+        fn what_is_taken_is_taken_again_as_it_is_shown(text in "[ -~]{0,24}|-?[0-9]{1,20}|(true|FALSE|[a-z]+(,[a-z]+)*)") {
+            for key in every_key() {
+                if let Ok(value) = key.parse(&text) {
+                    prop_assert_eq!(key.parse(&value.to_string()), Ok(value), "{} = {:?}", key.name, &text);
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_value_or_refused(text in "\\PC{0,64}") {
+            for key in every_key() {
+                let _ = key.parse(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn units_follow_from_names() {
+        let unit = |name: &str| broker::find(name).map(Key::unit);
+        assert_eq!(unit("log.retention.ms"), Some("ms"));
+        assert_eq!(unit("log.retention.hours"), Some("h"));
+        assert_eq!(unit("offsets.retention.minutes"), Some("min"));
+        assert_eq!(unit("leader.imbalance.check.interval.seconds"), Some("s"));
+        assert_eq!(unit("message.max.bytes"), Some("bytes"));
+        assert_eq!(unit("offsets.load.buffer.size"), Some("bytes"));
+        assert_eq!(unit("group.max.size"), Some(""));
+        assert_eq!(unit("max.connection.creation.rate"), Some("1/s"));
+        assert_eq!(unit("replica.alter.log.dirs.io.max.bytes.per.second"), Some("bytes/s"));
+        assert_eq!(unit("auto.create.topics.enable"), Some(""));
+    }
+}

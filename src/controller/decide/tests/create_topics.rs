@@ -18,7 +18,10 @@ fn sized(name: &str, partitions: i32, replication_factor: i16) -> NewTopic {
     NewTopic { partitions, replication_factor, ..NewTopic::with_defaults(name) }
 }
 
-fn assigned(assignments: &[(i32, &[BrokerId])]) -> NewTopic {
+/// Partitions with their replicas.
+type Assignments<'a> = &'a [(i32, &'a [BrokerId])];
+
+fn assigned(assignments: Assignments<'_>) -> NewTopic {
     let assignments = assignments.iter().map(|(index, replicas)| (*index, replicas.to_vec())).collect();
     NewTopic { assignments, ..NewTopic::with_defaults("t") }
 }
@@ -100,7 +103,7 @@ fn assignments_by_hand_are_taken() {
 #[test]
 fn bad_assignments_are_refused() {
     let image = cluster(2);
-    let cases: [(&[(i32, &[BrokerId])], &str); 8] = [
+    let cases: [(Assignments<'_>, &str); 8] = [
         (&[(0, &[7])], "includes broker 7, but no such broker is registered"),
         (&[(0, &[1, 7])], "includes broker 7, but no such broker is registered"),
         (&[(0, &[1, 1])], "the broker 1 more than once"),

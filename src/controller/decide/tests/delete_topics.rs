@@ -9,8 +9,10 @@ fn image() -> Image {
     image
 }
 
+type Outcome = (Option<String>, TopicId, i16);
+
 /// Each outcome as name, id and code, and the ids that go.
-fn decide(topics: &[TopicRef]) -> (Vec<(Option<String>, TopicId, i16)>, Vec<TopicId>) {
+fn decide(topics: &[TopicRef]) -> (Vec<Outcome>, Vec<TopicId>) {
     let decision = delete_topics(&image(), topics);
     let code = |refusal: &Option<crate::controller::decide::Refusal>| refusal.as_ref().map_or(0, |one| one.code.code());
     let outcomes = decision.reply.iter().map(|one| (one.name.clone(), one.id, code(&one.refusal))).collect();

@@ -1,0 +1,58 @@
+//! The logs on this broker, with what the image says of their replicas.
+
+use crate::base::{BrokerId, PartitionIndex};
+use crate::log::LogView;
+use crate::metadata::{Image, PartitionState};
+use crate::replica::{Partition, Partitions, TopicReplicas};
+use crate::telemetry::Page;
+use crate::telemetry::samples::{LogDirSample, PartitionSample};
+
+pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &mut Page) {
+    page.no_partitions();
+    let offline = partitions.failure().is_some();
+    for topic in partitions.topics() {
+        let Some(cluster_topic) = image.topic_by_id(topic.id) else {
+            continue;
+        };
+        for (index, state) in cluster_topic.indexed() {
+            let led_here = state.leader == node_id;
+            // A scrape opens no logs: the housekeeper does, at its own pace.
+            match topic.partition(index).map(|partition| partition.view_if_open().filter(|_| !offline)) {
+                Some(Some(view)) => page.partition(&sample(&topic, index, &view, state, led_here)),
+                Some(None) => page.partition_without_log(led_here, offline),
+                None => {}
+            }
+        }
+    }
+    let dir = partitions.log_dir();
+    let space = partitions.disk().space(dir).ok();
+    page.log_dir(&LogDirSample {
+        dir: &dir.to_string_lossy(),
+        offline,
+        space_bytes: space.map(|space| (space.free_bytes, space.total_bytes)),
+    });
+}
+
+fn sample<'a>(
+    topic: &'a TopicReplicas,
+    partition: PartitionIndex,
+    view: &LogView,
+    state: &PartitionState,
+    led_here: bool,
+) -> PartitionSample<'a> {
+    PartitionSample {
+        topic: &topic.name,
+        partition,
+        size_bytes: view.size_bytes(),
+        segments: view.segments.len(),
+        log_start_offset: view.log_start_offset,
+        log_end_offset: view.log_end_offset,
+        high_watermark: Partition::high_watermark(view),
+        leader: state.leader,
+        led_here,
+        leader_is_preferred: state.replicas.first() == Some(&state.leader),
+        replicas: state.replicas.len(),
+        in_sync: state.isr.len(),
+        min_in_sync: usize::try_from(topic.config.min_insync_replicas).unwrap_or(0),
+    }
+}
