@@ -108,7 +108,8 @@ fn trap_55_recovery_costs_the_tail_not_the_data() {
 
 #[test]
 fn trap_55_indexes_that_are_gone_zeroed_or_wrong_are_made_anew() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 6] = [
+    type Damage = (&'static str, fn(&mut Vec<u8>));
+    let damages: [Damage; 6] = [
         ("emptied", |bytes| bytes.clear()),
         ("zeroed", |bytes| bytes.fill(0)),
         ("preallocated", |bytes| bytes.resize(bytes.len() + 8 * 12 * 100, 0)),

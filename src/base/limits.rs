@@ -35,3 +35,6 @@ pub const LABEL_CHARS_MAX: usize = 255;
 
 /// Distinct (peer, API, reason) that the refusal log tells apart at a time; the rest share one line.
 pub const REFUSAL_KEYS_MAX: usize = 1_024;
+
+/// Idempotent producers that one partition remembers; beyond it the longest silent ones are forgotten.
+pub const PRODUCERS_PER_PARTITION_MAX: usize = 100_000;

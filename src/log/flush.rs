@@ -118,6 +118,7 @@ impl Log {
         self.active.write_indexes()?;
         self.take_snapshot()?;
         self.recovery_point = self.flushed;
+        self.unchecked_bytes = 0;
         Ok(self.recovery_point)
     }
 

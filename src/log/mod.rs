@@ -3,9 +3,9 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `partition_log` | [`Log`], the owner's side; `open`, `append`, `flush` and `shorten` hold its methods by purpose |
+//! | `partition_log` | [`Log`], the owner's side; `open`, `reload`, `append`, `flush` and `shorten` hold its methods by purpose |
 //! | `view` | [`LogView`], the readers' side; `times` looks offsets up by time |
-//! | `segment` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
+//! | `segment/` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
 //! | `epochs`, `producers`, `retention` | pure: leader epochs, idempotent producers, what may be removed |
 //! | `producer_snapshot`, `partition_metadata`, `checkpoint_text`, `names` | file formats |
 //! | `checkpoints` | the files beside the partition directories |
@@ -24,6 +24,7 @@ mod partition_log;
 mod partition_metadata;
 mod producer_snapshot;
 mod producers;
+mod reload;
 mod retention;
 mod scan;
 mod segment;
@@ -39,7 +40,7 @@ pub use file_cache::FileCache;
 pub use flush::FlushTargets;
 pub use open::{OpenHow, Recovery};
 pub use partition_log::{Log, LogEnv, LogIdentity};
-pub use partition_metadata::read as read_topic_id;
+pub use partition_metadata::{read as read_topic_id, write as write_topic_id};
 pub use producers::{BatchMemory, ProducerEntry};
 pub use retention::Reason;
 pub use segment::{MaxTimestamp, Place, Segment};

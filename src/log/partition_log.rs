@@ -60,6 +60,8 @@ pub struct Log {
     pub(super) flushed: Offset,
     /// `flushed` as of the last checkpoint: side files are good for what is below it.
     pub(super) recovery_point: Offset,
+    /// Bytes appended since the last checkpoint.
+    pub(super) unchecked_bytes: u64,
     pub(super) epochs: Arc<EpochTable>,
     pub(super) epochs_unsaved: bool,
     pub(super) producers: Producers,
@@ -114,6 +116,11 @@ impl Log {
     /// From where a recovery has to check; belongs into `recovery-point-offset-checkpoint`. Moves with [`Log::checkpoint`].
     pub fn recovery_point(&self) -> Offset {
         self.recovery_point
+    }
+
+    /// Bytes appended since the last [`Log::checkpoint`]: what a recovery would have to read.
+    pub fn bytes_since_checkpoint(&self) -> u64 {
+        self.unchecked_bytes
     }
 
     /// Bytes of all segments.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::error::AppendError;
 use crate::base::ids::NO_SEQUENCE;
+use crate::base::limits::PRODUCERS_PER_PARTITION_MAX;
 use crate::base::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 use crate::records::BatchHeader;
 
@@ -198,6 +199,9 @@ impl Producers {
         if !header.has_producer() {
             return;
         }
+        if self.entries.len() >= PRODUCERS_PER_PARTITION_MAX && !self.entries.contains_key(&header.producer_id) {
+            self.forget_longest_silent();
+        }
         let fresh = || ProducerEntry::new(header.producer_id, header.producer_epoch);
         let entry = self.entries.entry(header.producer_id).or_insert_with(fresh);
         entry.seen_at = now;
@@ -213,6 +217,21 @@ impl Producers {
             }
             entry.push(BatchMemory::of(header));
         }
+    }
+
+    /// Makes room: a tenth goes, those that have been silent for longest and have no open transaction. Their next batch is taken
+    /// as a stranger's, which may begin with any sequence.
+    fn forget_longest_silent(&mut self) {
+        let idle = self.entries.values().filter(|entry| entry.current_txn_first_offset.is_none());
+        let mut idle: Vec<(TimestampMs, ProducerId)> = idle.map(|entry| (entry.seen_at, entry.producer_id)).collect();
+        let count = (self.entries.len() / 10 + 1).min(idle.len());
+        if count < idle.len() {
+            idle.select_nth_unstable(count);
+        }
+        for (_, producer_id) in idle.into_iter().take(count) {
+            self.entries.remove(&producer_id);
+        }
+        tracing::warn!(count, "a partition has too many producers: the longest silent ones are forgotten");
     }
 
     /// Takes an entry from a snapshot.

@@ -168,7 +168,7 @@ impl Log {
     }
 
     fn drop_snapshots_behind(&mut self, end: Offset) -> Result<(), LogError> {
-        for snapshot in super::open::snapshot_offsets(&*self.env.host.disk, &self.home.dir)? {
+        for snapshot in super::reload::snapshot_offsets(&*self.env.host.disk, &self.home.dir)? {
             if snapshot > end {
                 let path = self.path(&names::offset_file(snapshot, SNAPSHOT));
                 remove_if_there(&*self.env.host.disk, &path)?;

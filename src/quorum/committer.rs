@@ -2,6 +2,7 @@
 //! next write and its sync.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -32,6 +33,8 @@ pub(super) struct Proposal {
 pub(super) struct Published {
     pub(super) image: ArcSwap<Image>,
     pub(super) watch: watch::Sender<Arc<Image>>,
+    /// What a start would have to read without the store.
+    pub(super) bytes: AtomicU64,
 }
 
 pub(super) struct Committer {
@@ -114,10 +117,13 @@ impl Committer {
 
     async fn write(&self, records: Vec<MetadataRecord>) -> Result<(), QuorumError> {
         let (log, epoch, now) = (self.log.clone(), self.epoch, self.host.clock.now_ms());
+        let published = self.published.clone();
         task::blocking(move || {
             let mut log = log.lock();
             let batch = codec::encode(&records, log.next_offset, epoch, now);
-            log.append(&batch, i64::try_from(records.len()).unwrap_or(i64::MAX))
+            log.append(&batch, i64::try_from(records.len()).unwrap_or(i64::MAX))?;
+            published.bytes.store(log.bytes(), Ordering::Relaxed);
+            Ok(())
         })
         .await
     }

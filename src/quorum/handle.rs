@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -103,13 +104,15 @@ impl Quorum {
     ) -> Quorum {
         let image = Arc::new(image);
         let (watch, images) = watch::channel(image.clone());
-        let published = Arc::new(Published { image: ArcSwap::new(image), watch });
+        let bytes = AtomicU64::new(log.bytes());
+        let published = Arc::new(Published { image: ArcSwap::new(image), watch, bytes });
         let log = Arc::new(Mutex::new(log));
         let (proposals, queue) = mpsc::channel(PROPOSALS_QUEUED_MAX);
         let committer =
             Committer { host: host.clone(), log: log.clone(), epoch, published: published.clone(), proposals: queue };
         let (stop_store_writer, stop) = oneshot::channel();
-        let store_writer = StoreWriter { host: host.clone(), dir, opener: options.store, images };
+        let store_writer =
+            StoreWriter { host: host.clone(), dir, opener: options.store, images, published: published.clone() };
         let running = Running {
             committer: tokio::spawn(committer.run()),
             store_writer: tokio::spawn(store_writer.run(stop)),

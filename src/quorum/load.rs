@@ -19,9 +19,6 @@ use crate::metadata::Image;
 /// The metadata log's directory in a log directory.
 pub const DIRECTORY: &str = "__cluster_metadata-0";
 
-/// Below this much to read, snapshot and log are faster than opening the store.
-const STORE_WORTH_BYTES: u64 = 2 * 1024 * 1024;
-
 pub(super) struct Loaded {
     pub(super) log: MetadataLog,
     pub(super) image: Image,
@@ -125,7 +122,7 @@ fn starting_image(
     open_store: &StoreOpener,
 ) -> Result<(Image, u64), QuorumError> {
     let oldest = files.segments.first().copied().unwrap_or(0);
-    if files.bytes >= STORE_WORTH_BYTES
+    if files.bytes >= store::WORTH_BYTES
         && let Some(image) = store::load_image(dir, open_store)
         && image.offset + 1 >= oldest
     {

@@ -57,6 +57,11 @@ impl MetadataLog {
         Ok(())
     }
 
+    /// What a start would have to read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.snapshot_bytes + self.bytes_since_snapshot
+    }
+
     /// Takes back a write that did not get through, a full disk for one. When that fails too, the log's end is unknown.
     fn undo_write(&mut self, error: &io::Error) -> QuorumError {
         match self.active.set_len(self.position) {

@@ -1,13 +1,15 @@
 //! Keeps the store near the newest image, in the background and never in anybody's way: at most one write a second, each with all
-//! that changed since the one before.
+//! that changed since the one before. While a start could do without the store, it is written at the clean stop only.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::store::{self, StoreOpener};
+use super::committer::Published;
+use super::store::{self, StoreOpener, WORTH_BYTES};
 use crate::host::{Host, KeyValueStore, task};
 use crate::metadata::Image;
 
@@ -19,6 +21,7 @@ pub(super) struct StoreWriter {
     pub(super) dir: PathBuf,
     pub(super) opener: StoreOpener,
     pub(super) images: watch::Receiver<Arc<Image>>,
+    pub(super) published: Arc<Published>,
 }
 
 /// An open store and the image it holds.
@@ -44,6 +47,9 @@ impl StoreWriter {
                 };
             }
             let image = self.images.borrow_and_update().clone();
+            if !stopping && self.published.bytes.load(Ordering::Relaxed) < WORTH_BYTES {
+                continue;
+            }
             held = self.bring_up(held, image).await;
         }
     }

@@ -1,12 +1,15 @@
 //! Consumer groups of one to seven members over six partitions: shares, rebalances on join, leave and crash, static members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use compat_tests::Broker;
-use compat_tests::clients::{Outgoing, create_topic, send_all, unique};
+use compat_tests::clients::{CALL_MAX, Outgoing, create_topic, read_topic, reader, send_all, unique};
 use compat_tests::members::{Member, SETTLE_MAX, settle, shares};
 use compat_tests::wait::{stays, until};
+use compat_tests::wire::Reader;
+use rdkafka::Offset;
+use rdkafka::consumer::Consumer;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_group-member");
 const PARTITIONS: i32 = 6;
@@ -201,4 +204,43 @@ fn new_partitions_reach_the_group() {
     settle(&members, &[3, 3]);
     super::admin::grow(&group.broker, &group.topic, 8);
     settle(&members, &[4, 4]);
+}
+
+/// Trap 49: lag tools read commits from `__consumer_offsets`, in Kafka's own format.
+#[test]
+fn commits_can_be_read_from_the_offsets_topic() {
+    let group = Group::new("range");
+    group.send(0, 60);
+    let member = group.join();
+    until("all records read", SETTLE_MAX, || (member.records().len() == 60).then_some(()));
+    member.leave();
+    let look = reader(&group.broker, "__consumer_offsets", 1, Offset::Beginning, &[]);
+    let metadata = look.fetch_metadata(Some("__consumer_offsets"), CALL_MAX).expect("metadata");
+    let partitions = i32::try_from(metadata.topics()[0].partitions().len()).expect("a count");
+    let commits: BTreeMap<i32, i64> = read_topic(&group.broker, "__consumer_offsets", partitions)
+        .iter()
+        .filter_map(|r| {
+            Some((
+                committed_partition(r.key.as_deref()?, &group.name, &group.topic)?,
+                committed_offset(r.value.as_deref()?),
+            ))
+        })
+        .collect();
+    assert_eq!(commits, (0..PARTITIONS).map(|p| (p, 10)).collect(), "the last commit of each partition");
+}
+
+/// The partition of an offset commit's key (version 0 or 1: group, topic, partition), when it is of this group and topic.
+fn committed_partition(key: &[u8], group: &str, topic: &str) -> Option<i32> {
+    let mut key = Reader::new(key.to_vec());
+    if !(0..=1).contains(&key.i16()) {
+        return None;
+    }
+    (key.string().as_deref() == Some(group) && key.string().as_deref() == Some(topic)).then(|| key.i32())
+}
+
+/// The offset in an offset commit's value (any version: the version, then the offset).
+fn committed_offset(value: &[u8]) -> i64 {
+    let mut value = Reader::new(value.to_vec());
+    value.i16();
+    value.i64()
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 
+mod admin;
 mod epochs;
 mod fetching;
 mod groups;

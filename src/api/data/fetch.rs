@@ -121,10 +121,10 @@ impl Fetch {
         };
         let outcomes = broker.telemetry.api(keys::FETCH, "Fetch");
         let mut topics: Vec<TopicReply> = Vec::new();
-        // What the handler itself refuses comes first, as in Kafka; the log's answers follow in the order of the request.
+        // The log's answers in the order of the request, then what was refused without asking a log, as in Kafka.
         let indexed: Vec<_> = self.resolved.partitions.iter().zip(answers).zip(named).collect();
         let (refused, read): (Vec<_>, Vec<_>) = indexed.into_iter().partition(|((_, answer), _)| answer.is_refusal());
-        for ((((topic, index), _), answer), named) in refused.into_iter().chain(read) {
+        for ((((topic, index), _), answer), named) in read.into_iter().chain(refused) {
             if !named {
                 continue;
             }

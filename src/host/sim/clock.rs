@@ -1,3 +1,5 @@
+//! The simulated clock.
+
 //! A clock that stands still until a test moves it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

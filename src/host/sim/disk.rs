@@ -4,7 +4,6 @@
 //! Faults are set beforehand: a number of writes after which the power is gone, a size after which the disk is full, a sync that
 //! fails. All that looks random follows from the seed.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::os::fd::RawFd;
@@ -14,21 +13,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::SimEntropy;
+use super::disk_node::{Crash, DirNode, Edit, FileNode, Node};
 use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode};
-
-/// What a device writes whole or not at all.
-const SECTOR_BYTES: usize = 512;
-
-/// How a machine goes down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crash {
-    /// The process alone dies: the system still has every write.
-    Process,
-    /// The power goes: nothing unsynced survives.
-    PowerLosesAll,
-    /// The power goes: of what was unsynced any sectors and any names survive, as the seed has it.
-    PowerLosesSome,
-}
 
 /// A disk. Clones of the `Arc` around it are the same disk; open files die with a crash.
 pub struct SimDisk {
@@ -45,29 +31,6 @@ struct State {
     syncs_until_failure: Option<u64>,
     capacity_bytes: u64,
     locked: Vec<usize>,
-}
-
-enum Node {
-    File(FileNode),
-    Dir(DirNode),
-}
-
-#[derive(Default)]
-struct FileNode {
-    seen: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<Edit>,
-}
-
-enum Edit {
-    Write { position: usize, bytes: Vec<u8> },
-    SetLen(usize),
-}
-
-#[derive(Default)]
-struct DirNode {
-    seen: BTreeMap<String, usize>,
-    durable: BTreeMap<String, usize>,
 }
 
 const ROOT: usize = 0;
@@ -146,86 +109,6 @@ impl SimDisk {
         let mut state = self.state.lock();
         let id = state.find(path)?;
         Ok(state.file(id)?.seen.clone())
-    }
-}
-
-impl FileNode {
-    fn apply(content: &mut Vec<u8>, edit: &Edit) {
-        match edit {
-            Edit::SetLen(len) => content.resize(*len, 0),
-            Edit::Write { position, bytes } => {
-                let end = position + bytes.len();
-                if content.len() < end {
-                    content.resize(end, 0);
-                }
-                if let Some(target) = content.get_mut(*position..end) {
-                    target.copy_from_slice(bytes);
-                }
-            }
-        }
-    }
-
-    fn edit(&mut self, edit: Edit) {
-        FileNode::apply(&mut self.seen, &edit);
-        self.unsynced.push(edit);
-    }
-
-    fn sync(&mut self) {
-        self.durable.clone_from(&self.seen);
-        self.unsynced.clear();
-    }
-
-    fn crash(&mut self, how: Crash, entropy: &SimEntropy) {
-        match how {
-            Crash::Process => return self.sync(),
-            Crash::PowerLosesAll => {}
-            Crash::PowerLosesSome => self.keep_some(entropy),
-        }
-        self.seen.clone_from(&self.durable);
-        self.unsynced.clear();
-    }
-
-    /// Any subset of the unsynced sectors reaches the device; the length may be anything between.
-    fn keep_some(&mut self, entropy: &SimEntropy) {
-        for edit in std::mem::take(&mut self.unsynced) {
-            match edit {
-                Edit::SetLen(_) if entropy.below(2) == 0 => {}
-                Edit::SetLen(len) => self.durable.resize(len, 0),
-                Edit::Write { position, bytes } => {
-                    let mut at = 0;
-                    while at < bytes.len() {
-                        let to_border = SECTOR_BYTES - (position + at) % SECTOR_BYTES;
-                        let to = bytes.len().min(at + to_border);
-                        if entropy.below(3) > 0 {
-                            let part = bytes.get(at..to).unwrap_or_default().to_vec();
-                            FileNode::apply(&mut self.durable, &Edit::Write { position: position + at, bytes: part });
-                        }
-                        at = to;
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl DirNode {
-    fn crash(&mut self, how: Crash, entropy: &SimEntropy) {
-        match how {
-            Crash::Process => self.durable.clone_from(&self.seen),
-            Crash::PowerLosesAll => self.seen.clone_from(&self.durable),
-            Crash::PowerLosesSome => {
-                let names: Vec<String> = self.seen.keys().chain(self.durable.keys()).cloned().collect();
-                for name in names {
-                    if entropy.below(2) == 0 {
-                        match self.seen.get(&name) {
-                            Some(&id) => self.durable.insert(name, id),
-                            None => self.durable.remove(&name),
-                        };
-                    }
-                }
-                self.seen.clone_from(&self.durable);
-            }
-        }
     }
 }
 
@@ -545,6 +428,7 @@ impl DiskFile for SimFile {
 
 #[cfg(test)]
 mod tests {
+    use super::super::disk_node::SECTOR_BYTES;
     use super::*;
 
     fn disk() -> SimDisk {

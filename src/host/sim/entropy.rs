@@ -1,3 +1,5 @@
+//! The simulated randomness.
+
 //! Randomness from a seed: the same seed, the same bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};

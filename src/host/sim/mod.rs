@@ -3,13 +3,15 @@
 
 mod clock;
 mod disk;
+mod disk_node;
 mod entropy;
 mod kv;
 
 use std::sync::Arc;
 
 pub use clock::SimClock;
-pub use disk::{Crash, SimDisk};
+pub use disk::SimDisk;
+pub use disk_node::Crash;
 pub use entropy::SimEntropy;
 pub use kv::{SimKv, SimKvStore};
 
