@@ -8,7 +8,8 @@ use crate::api::errors;
 use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{ErrorCode, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::Partition;
+use crate::replica::{Partition, TopicReplicas};
+use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
 
@@ -20,7 +21,6 @@ pub struct Reading {
     pub by_id: bool,
 }
 
-#[derive(Debug)]
 pub struct PartitionAnswer {
     error: ErrorCode,
     high_watermark: Offset,
@@ -28,6 +28,8 @@ pub struct PartitionAnswer {
     log_start_offset: Offset,
     diverging: Option<DivergingEpoch>,
     slice: Option<ReadSlice>,
+    /// The topic, where it is known: it counts what is sent.
+    topic: Option<Arc<TopicReplicas>>,
 }
 
 impl PartitionAnswer {
@@ -39,6 +41,17 @@ impl PartitionAnswer {
             log_start_offset: NO_OFFSET,
             diverging: None,
             slice: None,
+            topic: None,
+        }
+    }
+
+    /// Counts the answer when it is sent. (It may be read several times before that.)
+    pub fn count(&self, outcomes: &ApiMetrics) {
+        outcomes.outcome(self.error);
+        match &self.topic {
+            Some(topic) if self.error.is_error() => topic.metrics.fetch_failed(),
+            Some(topic) => topic.metrics.fetched(self.bytes() as u64),
+            None => {}
         }
     }
 
@@ -110,10 +123,9 @@ pub fn read_partition(
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
-    match read_known(partition, wanted, left, first) {
-        Ok(answer) => answer,
-        Err(error) => PartitionAnswer::error(error),
-    }
+    let mut answer = read_known(partition, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    answer.topic = Some(replicas);
+    answer
 }
 
 fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) -> Result<PartitionAnswer, ErrorCode> {
@@ -127,6 +139,7 @@ fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) 
         log_start_offset: view.log_start_offset,
         diverging: None,
         slice: None,
+        topic: None,
     };
     if wanted.last_fetched_epoch != NO_LEADER_EPOCH {
         answer.diverging = divergence(&view, wanted)?;
