@@ -40,7 +40,7 @@ pub use file_cache::FileCache;
 pub use flush::FlushTargets;
 pub use open::{OpenHow, Recovery};
 pub use partition_log::{Log, LogEnv, LogIdentity};
-pub use partition_metadata::read as read_topic_id;
+pub use partition_metadata::{read as read_topic_id, write as write_topic_id};
 pub use producers::{BatchMemory, ProducerEntry};
 pub use retention::Reason;
 pub use segment::{MaxTimestamp, Place, Segment};
