@@ -59,3 +59,26 @@ fn the_machines_own_disk_serves_as_well() {
     assert_eq!(log.producers().count(), 3);
     log.close().unwrap();
 }
+
+/// With `BARNABAS_KAFKA_PARTITION_DIR` naming a copy of a partition directory that Apache Kafka wrote (4000 records, the active
+/// segment's indexes still preallocated): all of it is read. Without it there is nothing to see.
+#[test]
+fn a_directory_of_apache_kafka_is_taken_over() {
+    let Some(dir) = std::env::var_os("BARNABAS_KAFKA_PARTITION_DIR").map(PathBuf::from) else { return };
+    let identity = barnabas::log::LogIdentity { topic_id: barnabas::base::TopicId::ZERO, ..identity() };
+    let config = Arc::new(LogConfig::default());
+    for _ in 0..2 {
+        let (log, recovery) =
+            Log::open(&env(), dir.clone(), identity.clone(), config.clone(), OpenHow::default()).unwrap();
+        assert_eq!((recovery.truncated_bytes, log.log_end_offset()), (0, 4000));
+        assert_eq!(read_all(&log.view(), 100_000).len(), 4000);
+        for offset in (0..4000).rev().step_by(7) {
+            assert!(log.view().read(offset, 1, 4000, true).unwrap().unwrap().first_offset <= offset);
+        }
+        assert_eq!(log.producers().count(), 1);
+        let newest = log.view().max_timestamp(1 << 20).unwrap().unwrap();
+        let found = log.view().offset_for_time(newest.timestamp, 1 << 20).unwrap().unwrap();
+        assert_eq!(found, newest);
+        log.close().unwrap();
+    }
+}

@@ -419,10 +419,10 @@ async fn follow_metadata(broker: Arc<Broker>, mut stopping: watch::Receiver<bool
         let image = images.borrow_and_update().clone();
         let configs_changed = before.config_resources().ne(image.config_resources());
         broker.partitions.apply(&image, configs_changed);
-        let gone: Vec<Arc<str>> = before
+        let gone: Vec<_> = before
             .topics()
             .filter(|topic| image.topic_id(&topic.name) != Some(topic.id))
-            .map(|topic| topic.name.clone())
+            .map(|topic| (topic.name.clone(), topic.id))
             .collect();
         if !gone.is_empty() {
             broker.groups.topics_deleted(&gone);

@@ -240,6 +240,7 @@ fn clients_that_never_read_cost_bounded_memory() {
     let Some(broker) = Broker::owned(&[]) else { return };
     let name = topic(&broker, "never-read", 1, &[]);
     let mut connection = broker.connect();
+    connection.greet();
     for _ in 0..20 {
         assert_eq!(produce(&mut connection, &name, 0, &Batch::of([vec![b'x'; 900_000]])).0, NONE);
     }
@@ -318,6 +319,7 @@ fn a_decompression_bomb_costs_bounded_memory() {
     let Some(broker) = Broker::owned(&[]) else { return };
     let name = topic(&broker, "bomb", 1, &[]);
     let mut connection = broker.connect();
+    connection.greet();
     let before = broker.resident_kib();
     let good = Batch::of(["a"]).bytes();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -346,6 +348,7 @@ fn a_decompression_bomb_costs_bounded_memory() {
         connection.send(PRODUCE, 7, &produce_body(&name, 0, -1, &bomb));
         assert!(ends(&mut connection));
         connection = broker.connect();
+        connection.greet();
     }
     let after = broker.resident_kib();
     assert!(after < before + 128 * 1024, "{before} KiB grew to {after} KiB");
