@@ -62,9 +62,12 @@ impl Log {
         let mut files = Vec::new();
         let mut dirs = Vec::new();
         if self.log_end_offset > self.flushed {
+            let (mark_base, mark) =
+                std::mem::replace(&mut self.writeback_mark, (self.active.base_offset(), self.end_position));
             for segment in self.unflushed_segments() {
-                let (path, file, len) = (segment.path(LOG), segment.file()?, segment.bytes());
-                files.push(FileTarget { path, file, position: 0, len });
+                let position = if segment.base_offset() == mark_base { mark } else { 0 };
+                let (path, file, bytes) = (segment.path(LOG), segment.file()?, segment.bytes());
+                files.push(FileTarget { path, file, position, len: bytes.saturating_sub(position) });
             }
             if self.metadata_unsynced {
                 let path = self.path(PARTITION_METADATA);

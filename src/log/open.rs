@@ -111,6 +111,7 @@ impl Log {
             published: Arc::new(ArcSwap::from_pointee(view)),
             segments,
             removals: Vec::new(),
+            writeback_mark: (0, 0),
             names_unsynced: !how.clean_shutdown,
             dir_unsynced: is_new,
             metadata_unsynced,

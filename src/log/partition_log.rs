@@ -70,6 +70,8 @@ pub struct Log {
     pub(super) previous_snapshot: Option<Offset>,
     pub(super) published: Arc<ArcSwap<LogView>>,
     pub(super) removals: Vec<super::shorten::Removal>,
+    /// A segment, and the byte up to which it has been handed out for syncing: where the next write-back may begin.
+    pub(super) writeback_mark: (Offset, u64),
     /// Names were made in the directory that its last sync does not cover.
     pub(super) names_unsynced: bool,
     /// The directory itself is new in the log directory.

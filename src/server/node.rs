@@ -387,7 +387,9 @@ fn log_levels(settings: &BrokerSettings, control: LogControl) -> LogLevels {
 
 fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
     let flush_ms = match settings.flush.policy {
-        FlushPolicySetting::Sync | FlushPolicySetting::Interval => settings.flush.interval_ms,
+        // Whoever wants durability waits for it; what nobody waits for is synced so that a checkpoint can move on.
+        FlushPolicySetting::Sync => settings.log.recovery_checkpoint_interval_ms,
+        FlushPolicySetting::Interval => settings.flush.interval_ms,
         FlushPolicySetting::Os => u64::MAX,
     };
     MaintenanceIntervals {
