@@ -147,7 +147,7 @@ impl Worker {
                     return;
                 }
             };
-            let connection =
+            let mut connection =
                 Connection::new(stream, info.clone(), broker.clone(), limits.request_bytes_max, accepted.metrics);
             let stop = async move {
                 let _ = stopping.wait_for(|stop| *stop).await;

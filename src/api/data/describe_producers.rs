@@ -24,9 +24,7 @@ pub async fn handle(
                 (Err(error), _) => answer
                     .with_error_code(ErrorCode::INVALID_TOPIC_EXCEPTION.code())
                     .with_error_message(Some(StrBytes::from_string(error.to_string()))),
-                (Ok(()), Err(error)) => answer
-                    .with_error_code(error.code())
-                    .with_error_message(Some(StrBytes::from_static_str(error.name()))),
+                (Ok(()), Err(error)) => answer.with_error_code(error.code()).with_error_message(None),
                 (Ok(()), Ok(producers)) => answer.with_error_message(None).with_active_producers(producers),
             });
         }

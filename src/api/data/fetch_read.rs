@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::Broker;
-use crate::api::data::fetch_session::{PartitionKey, Told, Wanted};
+use crate::api::data::fetch_session::{PartitionKey, Told, TopicKey, Wanted};
 use crate::api::errors;
 use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{ErrorCode, Offset, PartitionIndex};
@@ -63,10 +63,7 @@ impl PartitionAnswer {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self.error,
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-                | ErrorCode::UNKNOWN_TOPIC_ID
-                | ErrorCode::INCONSISTENT_TOPIC_ID
-                | ErrorCode::TOPIC_AUTHORIZATION_FAILED
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::TOPIC_AUTHORIZATION_FAILED
         )
     }
 
@@ -126,6 +123,15 @@ pub fn read_partition(
     let mut answer = read_known(partition, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
     answer.topic = Some(replicas);
     answer
+}
+
+fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorCode {
+    if !reading.by_id {
+        return ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
+    }
+    // A session remembers the name: when another topic has it now, the client is told that the two do not match.
+    let replaced = !topic.name.is_empty() && broker.partitions.topic(&topic.name).is_some();
+    if replaced { ErrorCode::INCONSISTENT_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_ID }
 }
 
 fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) -> Result<PartitionAnswer, ErrorCode> {
