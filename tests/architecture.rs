@@ -207,7 +207,8 @@ fn every_dependency_has_its_reason() {
         if line.starts_with('[') {
             section = line;
         } else if let ("[dependencies]" | "[dev-dependencies]", Some((name, _))) = (section, line.split_once(" = ")) {
-            let is_named = reasons.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == name);
+            let is_named =
+                reasons.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').any(|word| word == name);
             missing.extend((!is_named).then(|| name.to_owned()));
         }
     }

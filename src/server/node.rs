@@ -29,7 +29,7 @@ use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::journal::{self, Journal};
-use crate::replica::{Checkpoints, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
+use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
@@ -326,7 +326,7 @@ fn open_journal(
     }
 }
 
-fn config_source(settings: &BrokerSettings) -> Box<dyn Fn(&Image, &str) -> LogConfig + Send + Sync> {
+fn config_source(settings: &BrokerSettings) -> ConfigSource {
     let (node_id, properties) = (settings.node_id, settings.properties.clone());
     Box::new(move |image, topic| {
         let below = BrokerLayers::of(image, node_id, &*properties);

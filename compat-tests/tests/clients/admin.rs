@@ -251,14 +251,14 @@ fn groups_are_listed_and_deleted_once_they_are_empty() {
     let look = reader(&broker, &topic, 1, Offset::Beginning, &[]);
     let state = |name: &str| {
         let list = look.fetch_group_list(Some(name), CALL_MAX).expect("groups");
-        let found = list.groups().iter().find(|g| g.name() == name).map(|g| {
+
+        list.groups().iter().find(|g| g.name() == name).map(|g| {
             (
                 g.state().to_string(),
                 g.protocol_type().to_string(),
                 g.members().iter().map(|m| m.client_id().to_string()).collect::<Vec<_>>(),
             )
-        });
-        found
+        })
     };
     assert_eq!(state(&group), Some(("Stable".into(), "consumer".into(), vec!["lister".into()])));
     let delete = |name: &str| {

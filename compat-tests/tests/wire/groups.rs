@@ -221,7 +221,8 @@ fn fetch_offsets(connection: &mut Connection, version: i16, group: &str, topic: 
                 let partitions = r.compact_array(|r| {
                     r.i32();
                     let offset = r.i64();
-                    (r.i32(), r.compact_string());
+                    r.i32();
+                    r.compact_string();
                     let error = r.i16();
                     r.tags();
                     (error, offset)
