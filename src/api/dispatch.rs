@@ -95,6 +95,11 @@ fn is_barrier(key: i16) -> bool {
     )
 }
 
+/// Whether a request of this API may be waiting for what others do (new records, other members) rather than for work of its own.
+pub fn waits_for_others(key: i16) -> bool {
+    matches!(key, keys::FETCH | keys::JOIN_GROUP | keys::SYNC_GROUP)
+}
+
 fn decode<Q: RequestBody>(context: &RequestContext, body: Bytes) -> Result<Q, Refused> {
     decode_request(context.api_version, body)
         .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))

@@ -92,7 +92,7 @@ impl Connection {
     }
 
     /// Serves until the peer leaves, is refused, is silent for `idle_max`, or `stopping` completes.
-    pub async fn run(mut self, idle_max: Duration, stopping: impl Future<Output = ()>) -> End {
+    pub async fn run(&mut self, idle_max: Duration, stopping: impl Future<Output = ()>) -> End {
         let mut stopping = std::pin::pin!(stopping);
         let mut stop = false;
         let mut idle = std::pin::pin!(task::sleep(idle_max));
@@ -103,7 +103,7 @@ impl Connection {
             if let Poll::Ready(end) = self.poll_turns(context, stop) {
                 return Poll::Ready(end);
             }
-            if stop && self.is_at_rest() {
+            if stop && self.may_leave() {
                 return Poll::Ready(End::Closed);
             }
             while idle.as_mut().poll(context).is_ready() {
@@ -121,6 +121,11 @@ impl Connection {
 
     fn is_at_rest(&self) -> bool {
         self.slots.is_empty() && self.output.is_empty()
+    }
+
+    /// Whether the broker may stop as far as this connection goes: what is left waits for others to act, and nothing of it is half done.
+    fn may_leave(&self) -> bool {
+        self.output.is_empty() && self.slots.iter().all(|slot| dispatch::waits_for_others(slot.context.api_key))
     }
 
     fn silent_for(&self) -> Duration {

@@ -78,6 +78,8 @@ impl Node {
         let registration = registration(&host, &settings, &listeners, &identity)?;
         let broker_epoch =
             controller.register_broker(Registering { registration, cluster_id: identity.cluster_id.clone() }).await?;
+        // What the metadata says counts: a node that crashed right after its first registration has an identity there already.
+        let identity = identity.agreeing_with(&quorum.image().cluster_id)?;
         if !identity.is_known {
             identity.keep(&host, &log_dir, settings.node_id)?;
         }
@@ -94,7 +96,9 @@ impl Node {
             telemetry.clone(),
             &checkpoints,
         ));
-        partitions.apply(&quorum.image(), true);
+        let image = quorum.image();
+        partitions.apply(&image, true);
+        partitions.note_applied(image.offset);
         partitions.sweep_strays()?;
         let controller = controller.answering_when_applied(partitions.applied());
         let (flusher, flusher_thread) = Flusher::start(journal, host.clock.clone(), telemetry.clone())?;
@@ -433,6 +437,7 @@ async fn follow_metadata(broker: Arc<Broker>, mut stopping: watch::Receiver<bool
         if coordinated(&before) != coordinated(&image) {
             broker.groups.clone().load_all().await;
         }
+        broker.partitions.note_applied(image.offset);
         before = image;
     }
 }
