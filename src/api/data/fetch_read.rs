@@ -114,8 +114,7 @@ pub fn read_partition(
     let replicas =
         if reading.by_id { broker.partitions.topic_by_id(topic.id) } else { broker.partitions.topic(&topic.name) };
     let Some(replicas) = replicas else {
-        let unknown = if reading.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
-        return PartitionAnswer::error(unknown);
+        return PartitionAnswer::error(unknown_topic(broker, reading, topic));
     };
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
