@@ -39,13 +39,8 @@ impl Input {
         limit: FrameLimit,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        if self.pending.is_empty() && self.large_frame_bytes == 0 {
-            return SHARED.with_borrow_mut(|shared| {
-                shared.reserve(READ_CHUNK_BYTES);
-                let count = ready!(poll_read_buf(Pin::new(stream), context, shared))?;
-                self.pending = shared.split();
-                Poll::Ready(Ok(count))
-            });
+        if self.pending.len() < LARGE_FRAME_BYTES && self.large_frame_bytes == 0 {
+            return self.poll_read_shared(stream, context);
         }
         self.reserve(limit);
         let count = poll_read_buf(Pin::new(stream), context, &mut self.pending);
@@ -53,6 +48,21 @@ impl Input {
             self.pending = BytesMut::new();
         }
         count
+    }
+
+    /// Reads by way of the shard's buffer: a connection that sends little at a time keeps no room for more.
+    fn poll_read_shared(&mut self, stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        SHARED.with_borrow_mut(|shared| {
+            shared.reserve(READ_CHUNK_BYTES);
+            let count = ready!(poll_read_buf(Pin::new(stream), context, shared))?;
+            let read = shared.split();
+            if self.pending.is_empty() {
+                self.pending = read;
+            } else {
+                self.pending.extend_from_slice(&read);
+            }
+            Poll::Ready(Ok(count))
+        })
     }
 
     /// Room for the rest of the frame that is partly there. Grows with what has arrived; only as far as the last frame really went
