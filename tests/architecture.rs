@@ -197,6 +197,24 @@ fn the_map_shows_the_same_floors() {
     );
 }
 
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = source::read("Cargo.toml");
+    let reasons = source::read("docs/decisions/0001-house.md");
+    let mut section = "";
+    let mut missing = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        } else if let ("[dependencies]" | "[dev-dependencies]", Some((name, _))) = (section, line.split_once(" = ")) {
+            let is_named =
+                reasons.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').any(|word| word == name);
+            missing.extend((!is_named).then(|| name.to_owned()));
+        }
+    }
+    assert_none("without a line in docs/decisions/0001-house.md", missing);
+}
+
 mod the_guard_itself {
     use super::*;
 

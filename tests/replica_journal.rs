@@ -68,13 +68,13 @@ fn what_was_committed_survives_a_power_cut() {
     world.append(&mut journal, "t-0", 5, b" second");
     journal.commit().unwrap();
     world.append(&mut journal, "t-0", 12, b" never committed");
-    world.disk.crash(Crash::LoseUnsynced);
+    world.disk.crash(Crash::PowerLosesAll);
     assert_eq!(world.content("t-0"), b"", "the segments themselves were not synced");
 
     assert_eq!(world.recover(), JournalRecovery { entries: 3, skipped: 0, bytes: 17 });
     assert_eq!(world.content("t-0"), b"first second");
     assert_eq!(world.content("t-1"), b"other");
-    world.disk.crash(Crash::LoseUnsynced);
+    world.disk.crash(Crash::PowerLosesAll);
     assert_eq!(world.content("t-0"), b"first second", "what recovery wrote is durable");
 }
 
@@ -84,7 +84,7 @@ fn recovering_twice_changes_nothing() {
     let mut journal = Journal::create(&*world.disk, &world.dir).unwrap();
     world.append(&mut journal, "t-0", 0, b"first");
     journal.commit().unwrap();
-    world.disk.crash(Crash::LoseUnsynced);
+    world.disk.crash(Crash::PowerLosesAll);
     let once = world.recover();
     assert_eq!(world.recover(), once);
     assert_eq!(world.content("t-0"), b"first");
@@ -100,7 +100,7 @@ fn a_journal_that_began_again_replays_only_its_own_entries() {
     journal.begin_again().unwrap();
     world.append(&mut journal, "t-1", 0, b"new");
     journal.commit().unwrap();
-    world.disk.crash(Crash::LoseUnsynced);
+    world.disk.crash(Crash::PowerLosesAll);
     assert_eq!(world.recover(), JournalRecovery { entries: 1, skipped: 0, bytes: 3 });
     assert_eq!(world.content("t-1"), b"new");
 }

@@ -1,5 +1,8 @@
 //! Record batches (magic 2, uncompressed) made and read by hand, for raw Produce and Fetch requests.
 
+/// Key and value of a record; either may be null.
+pub type KeyValue = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// What a batch is made of; `bytes` gives it in Kafka's format.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -8,7 +11,7 @@ pub struct Batch {
     pub producer_epoch: i16,
     pub base_sequence: i32,
     pub base_timestamp: i64,
-    pub records: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
+    pub records: Vec<KeyValue>,
     /// What the header says instead of the true number of records.
     pub claimed_count: Option<i32>,
     pub magic: i8,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer};
@@ -68,6 +68,18 @@ pub fn create_topic(broker: &Broker, tag: &str, partitions: i32, configs: &[(&st
         (led == partitions as usize).then_some(())
     });
     name
+}
+
+/// Commits synchronously. A coordinator that is just loading says so, Kafka's too, and this client hands that to its user.
+#[track_caller]
+pub fn commit<C: ConsumerContext>(consumer: &BaseConsumer<C>, offsets: &TopicPartitionList) {
+    crate::until("a commit", CALL_MAX, || match consumer.commit(offsets, CommitMode::Sync) {
+        Ok(()) => Some(()),
+        Err(error) => match error.rdkafka_error_code() {
+            Some(Code::CoordinatorLoadInProgress | Code::NotCoordinator | Code::CoordinatorNotAvailable) => None,
+            _ => panic!("commit: {error}"),
+        },
+    });
 }
 
 /// What became of one record.
@@ -224,7 +236,7 @@ pub fn reader(
 
 /// The next `count` records, in the order they came.
 #[track_caller]
-pub fn read<C: rdkafka::consumer::ConsumerContext>(consumer: &BaseConsumer<C>, count: usize) -> Vec<Incoming> {
+pub fn read<C: ConsumerContext>(consumer: &BaseConsumer<C>, count: usize) -> Vec<Incoming> {
     let deadline = Instant::now() + CALL_MAX;
     let mut records = Vec::with_capacity(count);
     while records.len() < count {

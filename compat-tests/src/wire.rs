@@ -52,6 +52,12 @@ impl Connection {
         Connection { socket, next_correlation: 1, open: Default::default() }
     }
 
+    /// Says hello with ApiVersions, as clients do; a broker may refuse a big frame on a connection that has not spoken yet.
+    #[track_caller]
+    pub fn greet(&mut self) {
+        assert_eq!(self.call(API_VERSIONS, 0, &Body::new()).i16(), 0, "ApiVersions");
+    }
+
     /// Correlation ids go on from here.
     pub fn number_from(&mut self, correlation: i32) {
         self.next_correlation = correlation;

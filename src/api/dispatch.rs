@@ -10,7 +10,9 @@ use bytes::Bytes;
 
 use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, RequestContext};
+use crate::api::outcomes::Outcomes;
 use crate::api::{Broker, Refused, cluster, configs, data, groups, topics, transactions};
+use crate::base::ErrorCode;
 use crate::telemetry::{Answered, Reason};
 use crate::wire::api_versions;
 use crate::wire::decode::decode_request;
@@ -93,13 +95,25 @@ fn is_barrier(key: i16) -> bool {
     )
 }
 
+/// Whether a request of this API may be waiting for what others do (new records, other members) rather than for work of its own.
+pub fn waits_for_others(key: i16) -> bool {
+    matches!(key, keys::FETCH | keys::JOIN_GROUP | keys::SYNC_GROUP)
+}
+
 fn decode<Q: RequestBody>(context: &RequestContext, body: Bytes) -> Result<Q, Refused> {
     decode_request(context.api_version, body)
         .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))
 }
 
-/// The answer in bytes.
-pub fn encode<R: ResponseBody>(api: &'static Api, context: &RequestContext, response: &R) -> Result<Response, Refused> {
+/// The answer in bytes; its outcomes are counted.
+pub fn encode<R: ResponseBody + Outcomes>(
+    broker: &Broker,
+    api: &'static Api,
+    context: &RequestContext,
+    response: &R,
+) -> Result<Response, Refused> {
+    let metrics = broker.telemetry.api(api.key, api.name);
+    response.each(&mut |code| metrics.outcome(ErrorCode(code)));
     encode_response(api, context.api_version, context.correlation_id, response)
         .map(Response::Whole)
         .map_err(|error| Refused::because(Reason::Internal, format!("the answer cannot be encoded: {error}")))
@@ -112,7 +126,7 @@ macro_rules! later {
         let (broker, context, api) = ($broker.clone(), $context.clone(), $api);
         Answer::Later(Box::pin(async move {
             let response = $handler(&broker, &context, request).await?;
-            encode(api, &context, &response).map(Some)
+            encode(&broker, api, &context, &response).map(Some)
         }))
     }};
 }
@@ -126,7 +140,7 @@ macro_rules! group {
             #[allow(unused_variables)]
             let $image = $broker.image();
             let response = $work;
-            encode(api, &$context, &response).map(Some)
+            encode(&$broker, api, &$context, &response).map(Some)
         }))
     }};
 }
@@ -187,7 +201,7 @@ fn answer(
         }),
         keys::HEARTBEAT => {
             let request = decode(context, body)?;
-            Answer::Now(encode(api, context, &groups::heartbeat::handle(&broker.groups, &request))?)
+            Answer::Now(encode(broker, api, context, &groups::heartbeat::handle(&broker.groups, &request))?)
         }
         keys::LEAVE_GROUP => group!(broker, context, api, body, |request, image| {
             groups::leave_group::handle(&broker.groups, &context, request).await
@@ -203,15 +217,25 @@ fn answer(
         }),
         keys::LIST_GROUPS => {
             let request = decode(context, body)?;
-            Answer::Now(encode(api, context, &groups::list_groups::handle(&broker.groups, context, &request))?)
+            Answer::Now(encode(broker, api, context, &groups::list_groups::handle(&broker.groups, context, &request))?)
         }
         keys::DESCRIBE_GROUPS => {
             let request = decode(context, body)?;
-            Answer::Now(encode(api, context, &groups::describe_groups::handle(&broker.groups, context, &request))?)
+            Answer::Now(encode(
+                broker,
+                api,
+                context,
+                &groups::describe_groups::handle(&broker.groups, context, &request),
+            )?)
         }
         keys::CONSUMER_GROUP_DESCRIBE => {
             let request = decode(context, body)?;
-            Answer::Now(encode(api, context, &groups::consumer_group_describe::handle(&broker.groups, &request))?)
+            Answer::Now(encode(
+                broker,
+                api,
+                context,
+                &groups::consumer_group_describe::handle(&broker.groups, &request),
+            )?)
         }
         keys::DELETE_GROUPS => group!(broker, context, api, body, |request, image| {
             groups::delete_groups::handle(&broker.groups, request).await

@@ -10,6 +10,7 @@ pub mod data;
 pub mod dispatch;
 pub mod errors;
 pub mod groups;
+pub mod outcomes;
 pub mod refused;
 pub mod topics;
 pub mod transactions;

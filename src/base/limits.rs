@@ -1,7 +1,7 @@
 //! Every bound that is not a setting, by name. What is full is refused or pushed back, never dropped in silence.
 
-/// The largest first request of a connection: clients begin with a small one, so memory is not taken on a stranger's word.
-pub const FIRST_FRAME_BYTES_MAX: usize = 256 * 1024;
+/// The largest first request of a connection, before anything of it could be read: room for a producer that begins without a greeting.
+pub const FIRST_FRAME_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Requests of one connection that may be worked on at once; further ones stay in the socket.
 pub const REQUESTS_IN_FLIGHT_MAX: usize = 256;

@@ -20,5 +20,5 @@ pub use error::PartitionError;
 pub use flusher::{FlushPolicy, Flusher};
 pub use maintenance::{Maintenance, MaintenanceIntervals};
 pub use partition::{Checkpointed, Partition, SyncMark};
-pub use partitions::{Partitions, TopicReplicas};
+pub use partitions::{ConfigSource, Partitions, TopicReplicas};
 pub use waiter::{Waiter, Waiters};

@@ -127,6 +127,11 @@ impl Partitions {
         self.applied.subscribe()
     }
 
+    /// Everything that acts on the image with this offset has done so.
+    pub fn note_applied(&self, offset: i64) {
+        self.applied.send_replace(offset);
+    }
+
     /// Takes over a newer image: new topics get partitions, changed configs take effect, deleted topics go away.
     pub fn apply(&self, image: &Image, configs_changed: bool) {
         let _turn = self.applying.lock();
@@ -146,7 +151,6 @@ impl Partitions {
         for topic in gone {
             self.retire(&topic);
         }
-        self.applied.send_replace(image.offset);
     }
 
     fn replicas(&self, image: &Image, source: &Arc<Topic>, known: Option<&Arc<TopicReplicas>>) -> TopicReplicas {

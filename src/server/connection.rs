@@ -19,7 +19,7 @@ use crate::host::net::TcpStream;
 use crate::host::task;
 use crate::server::input::Input;
 use crate::server::output::Output;
-use crate::telemetry::Reason;
+use crate::telemetry::{ListenerMetrics, Reason};
 use crate::wire::frame::{FrameError, FrameLimit};
 
 /// Why a connection ended.
@@ -60,6 +60,9 @@ pub struct Connection {
     request_bytes_max: usize,
     peer_closed: bool,
     last_activity_nanos: u64,
+    metrics: Arc<ListenerMetrics>,
+    /// Handed to the output and not counted yet.
+    sent_bytes: u64,
 }
 
 impl Connection {
@@ -68,6 +71,7 @@ impl Connection {
         info: Arc<ConnectionInfo>,
         broker: Arc<Broker>,
         request_bytes_max: usize,
+        metrics: Arc<ListenerMetrics>,
     ) -> Connection {
         let last_activity_nanos = broker.host.clock.monotonic_nanos();
         Connection {
@@ -82,11 +86,13 @@ impl Connection {
             request_bytes_max,
             peer_closed: false,
             last_activity_nanos,
+            metrics,
+            sent_bytes: 0,
         }
     }
 
     /// Serves until the peer leaves, is refused, is silent for `idle_max`, or `stopping` completes.
-    pub async fn run(mut self, idle_max: Duration, stopping: impl Future<Output = ()>) -> End {
+    pub async fn run(&mut self, idle_max: Duration, stopping: impl Future<Output = ()>) -> End {
         let mut stopping = std::pin::pin!(stopping);
         let mut stop = false;
         let mut idle = std::pin::pin!(task::sleep(idle_max));
@@ -97,7 +103,7 @@ impl Connection {
             if let Poll::Ready(end) = self.poll_turns(context, stop) {
                 return Poll::Ready(end);
             }
-            if stop && self.is_at_rest() {
+            if stop && self.may_leave() {
                 return Poll::Ready(End::Closed);
             }
             while idle.as_mut().poll(context).is_ready() {
@@ -115,6 +121,11 @@ impl Connection {
 
     fn is_at_rest(&self) -> bool {
         self.slots.is_empty() && self.output.is_empty()
+    }
+
+    /// Whether the broker may stop as far as this connection goes: what is left waits for others to act, and nothing of it is half done.
+    fn may_leave(&self) -> bool {
+        self.output.is_empty() && self.slots.iter().all(|slot| dispatch::waits_for_others(slot.context.api_key))
     }
 
     fn silent_for(&self) -> Duration {
@@ -137,7 +148,10 @@ impl Connection {
             }
             if !self.output.is_empty() {
                 match self.output.poll_flush(&self.stream, context) {
-                    Poll::Ready(Ok(())) => moved = true,
+                    Poll::Ready(Ok(())) => {
+                        self.metrics.sent(std::mem::take(&mut self.sent_bytes));
+                        moved = true;
+                    }
                     Poll::Ready(Err(error)) => return Poll::Ready(End::Lost(error)),
                     Poll::Pending => {}
                 }
@@ -172,7 +186,8 @@ impl Connection {
                     self.peer_closed = true;
                     moved = true;
                 }
-                Poll::Ready(Ok(_)) => {
+                Poll::Ready(Ok(count)) => {
+                    self.metrics.received(count as u64);
                     self.start_requests(context)?;
                     moved = true;
                 }
@@ -261,6 +276,7 @@ impl Connection {
         if let SlotState::Done(response) = slot.state {
             dispatch::observe(&self.broker, &slot.context, slot.request_bytes, response.as_ref(), now);
             if let Some(response) = response {
+                self.sent_bytes += response.size_bytes() as u64;
                 self.output.push(response);
             }
         }

@@ -19,6 +19,10 @@ pub enum IdentityError {
         "{dir} belongs to cluster {found}, but cluster.id is {configured}: unset it, or use the directory of that cluster"
     )]
     OtherCluster { dir: String, found: String, configured: String },
+    #[error(
+        "meta.properties says cluster {found}, the metadata beside it says {metadata}: one of the two is from elsewhere"
+    )]
+    OtherMetadata { found: String, metadata: String },
     #[error(transparent)]
     Log(#[from] LogError),
 }
@@ -59,6 +63,14 @@ impl Identity {
             directory_id: directory_id.unwrap_or_else(|| host.entropy.uuid()),
             is_known: true,
         })
+    }
+
+    /// The identity under the cluster id that the metadata has. A directory that says otherwise is refused.
+    pub fn agreeing_with(self, cluster_id: &str) -> Result<Identity, IdentityError> {
+        if self.is_known && self.cluster_id != cluster_id {
+            return Err(IdentityError::OtherMetadata { found: self.cluster_id, metadata: cluster_id.to_owned() });
+        }
+        Ok(Identity { cluster_id: cluster_id.to_owned(), ..self })
     }
 
     /// Writes the identity of a directory that had none.

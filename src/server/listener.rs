@@ -19,6 +19,9 @@ use crate::telemetry::{ListenerMetrics, Reason, Refusal};
 /// A silent peer is asked whether it is still there after this long.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 
+/// Room for connections that arrive together, whatever smaller number is set: a full queue costs a client a second.
+const BACKLOG_MIN: i32 = 1024;
+
 /// Pause after an accept failed for want of descriptors or memory, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -112,7 +115,7 @@ impl Listener {
             socket.set_only_v6(false)?;
         }
         socket.bind(&address.into())?;
-        socket.listen(options.backlog.max(1))?;
+        socket.listen(options.backlog.max(BACKLOG_MIN))?;
         socket.set_nonblocking(true)?;
         let socket = TcpListener::from_std(socket.into())?;
         Ok(Listener { name, socket, options, quota, metrics })

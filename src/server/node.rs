@@ -29,7 +29,7 @@ use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::journal::{self, Journal};
-use crate::replica::{Checkpoints, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
+use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
@@ -78,6 +78,8 @@ impl Node {
         let registration = registration(&host, &settings, &listeners, &identity)?;
         let broker_epoch =
             controller.register_broker(Registering { registration, cluster_id: identity.cluster_id.clone() }).await?;
+        // What the metadata says counts: a node that crashed right after its first registration has an identity there already.
+        let identity = identity.agreeing_with(&quorum.image().cluster_id)?;
         if !identity.is_known {
             identity.keep(&host, &log_dir, settings.node_id)?;
         }
@@ -94,7 +96,9 @@ impl Node {
             telemetry.clone(),
             &checkpoints,
         ));
-        partitions.apply(&quorum.image(), true);
+        let image = quorum.image();
+        partitions.apply(&image, true);
+        partitions.note_applied(image.offset);
         partitions.sweep_strays()?;
         let controller = controller.answering_when_applied(partitions.applied());
         let (flusher, flusher_thread) = Flusher::start(journal, host.clock.clone(), telemetry.clone())?;
@@ -326,7 +330,7 @@ fn open_journal(
     }
 }
 
-fn config_source(settings: &BrokerSettings) -> Box<dyn Fn(&Image, &str) -> LogConfig + Send + Sync> {
+fn config_source(settings: &BrokerSettings) -> ConfigSource {
     let (node_id, properties) = (settings.node_id, settings.properties.clone());
     Box::new(move |image, topic| {
         let below = BrokerLayers::of(image, node_id, &*properties);
@@ -387,7 +391,9 @@ fn log_levels(settings: &BrokerSettings, control: LogControl) -> LogLevels {
 
 fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
     let flush_ms = match settings.flush.policy {
-        FlushPolicySetting::Sync | FlushPolicySetting::Interval => settings.flush.interval_ms,
+        // Whoever wants durability waits for it; what nobody waits for is synced so that a checkpoint can move on.
+        FlushPolicySetting::Sync => settings.log.recovery_checkpoint_interval_ms,
+        FlushPolicySetting::Interval => settings.flush.interval_ms,
         FlushPolicySetting::Os => u64::MAX,
     };
     MaintenanceIntervals {
@@ -419,10 +425,10 @@ async fn follow_metadata(broker: Arc<Broker>, mut stopping: watch::Receiver<bool
         let image = images.borrow_and_update().clone();
         let configs_changed = before.config_resources().ne(image.config_resources());
         broker.partitions.apply(&image, configs_changed);
-        let gone: Vec<Arc<str>> = before
+        let gone: Vec<_> = before
             .topics()
             .filter(|topic| image.topic_id(&topic.name) != Some(topic.id))
-            .map(|topic| topic.name.clone())
+            .map(|topic| (topic.name.clone(), topic.id))
             .collect();
         if !gone.is_empty() {
             broker.groups.topics_deleted(&gone);
@@ -431,6 +437,7 @@ async fn follow_metadata(broker: Arc<Broker>, mut stopping: watch::Receiver<bool
         if coordinated(&before) != coordinated(&image) {
             broker.groups.clone().load_all().await;
         }
+        broker.partitions.note_applied(image.offset);
         before = image;
     }
 }

@@ -131,7 +131,7 @@ impl Worker {
         let mut stopping = self.stopping.clone();
         tasks.spawn(async move {
             let _permit = accepted.permit;
-            let _counted = Counted::new(open, accepted.metrics);
+            let _counted = Counted::new(open, accepted.metrics.clone());
             let info = Arc::new(ConnectionInfo {
                 id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
                 peer: accepted.peer,
@@ -147,7 +147,8 @@ impl Worker {
                     return;
                 }
             };
-            let connection = Connection::new(stream, info.clone(), broker.clone(), limits.request_bytes_max);
+            let mut connection =
+                Connection::new(stream, info.clone(), broker.clone(), limits.request_bytes_max, accepted.metrics);
             let stop = async move {
                 let _ = stopping.wait_for(|stop| *stop).await;
             };

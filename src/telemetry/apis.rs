@@ -19,8 +19,14 @@ const SLOTS: usize = 128;
 /// Versions from this one on are counted together; Kafka's highest is 18.
 const VERSIONS: usize = 24;
 
+/// Where the successes stand, behind the versions: they are as frequent as requests.
+const SUCCESSES: usize = VERSIONS;
+
 /// Error codes from -1 to this one are counted apart.
 const ERROR_CODE_MAX: i16 = 160;
+
+/// Error codes begin at -1.
+const NONE_SLOT: usize = 1;
 
 const MICROS_PER_MS: f64 = 1e3;
 const MICROS_PER_SECOND: f64 = 1e6;
@@ -41,7 +47,7 @@ pub struct Answered {
 /// One API's counters.
 pub struct ApiMetrics {
     name: &'static str,
-    requests: Sharded<[AtomicU64; VERSIONS]>,
+    requests: Sharded<[AtomicU64; VERSIONS + 1]>,
     micros: Histogram,
     request_bytes: Histogram,
     response_bytes: Histogram,
@@ -77,6 +83,9 @@ impl ApiMetrics {
     }
 
     pub fn outcomes(&self, code: ErrorCode, count: u64) {
+        if code.is_none() {
+            return add(&self.requests.here()[SUCCESSES], count);
+        }
         let slot = usize::try_from(i32::from(code.code()) + 1).unwrap_or(usize::MAX).min(self.errors.len() - 1);
         add(&self.errors[slot], count);
     }
@@ -86,7 +95,8 @@ impl ApiMetrics {
     }
 
     fn errors_of(&self, slot: usize) -> u64 {
-        self.errors.get(slot).map_or(0, |count| count.load(Ordering::Relaxed))
+        let code = self.errors.get(slot).map_or(0, |count| count.load(Ordering::Relaxed));
+        if slot == NONE_SLOT { code + self.requests.sum(|counters| &counters[SUCCESSES]) } else { code }
     }
 
     /// Writes this API, added up with another slot of the same API, under the given name.

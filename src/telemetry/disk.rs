@@ -1,4 +1,4 @@
-//! What the disks do: syncs, recovery, removed segments.
+//! What the disks do: syncs, removed segments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,8 +17,6 @@ pub struct DiskMetrics {
     flush_micros: Histogram,
     flush_failures: AtomicU64,
     flushed_appends: AtomicU64,
-    recovered_logs: AtomicU64,
-    truncated_bytes: AtomicU64,
     segments_deleted: AtomicU64,
 }
 
@@ -31,12 +29,6 @@ impl DiskMetrics {
 
     pub fn flush_failed(&self) {
         add(&self.flush_failures, 1);
-    }
-
-    /// One log was checked after an unclean stop.
-    pub fn recovered(&self, truncated_bytes: u64) {
-        add(&self.recovered_logs, 1);
-        add(&self.truncated_bytes, truncated_bytes);
     }
 
     pub fn segments_deleted(&self, count: u64) {
@@ -54,8 +46,6 @@ impl DiskMetrics {
         for (metric, counter) in [
             (&names::FLUSH_FAILURES, &self.flush_failures),
             (&names::FLUSHED_APPENDS, &self.flushed_appends),
-            (&names::RECOVERED_LOGS, &self.recovered_logs),
-            (&names::RECOVERY_TRUNCATED_BYTES, &self.truncated_bytes),
             (&names::SEGMENTS_DELETED, &self.segments_deleted),
         ] {
             page.add(metric, &[], counter.load(Ordering::Relaxed) as f64);

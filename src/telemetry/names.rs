@@ -72,8 +72,6 @@ metrics! {
     FLUSH_SECONDS = Histogram "barnabas_flush_seconds" [] "Seconds that a sync to disk took.";
     FLUSH_FAILURES = Counter "barnabas_flush_failures_total" [] "Syncs that failed; each takes its log directory out of service.";
     FLUSHED_APPENDS = Counter "barnabas_flushed_appends_total" [] "Appends that syncs made durable; divided by the syncs: how many share one.";
-    RECOVERED_LOGS = Counter "barnabas_recovered_logs_total" [] "Logs that were checked after an unclean stop.";
-    RECOVERY_TRUNCATED_BYTES = Counter "barnabas_recovery_truncated_bytes_total" [] "Bytes behind the last valid batch that recovery cut off.";
     SEGMENTS_DELETED = Counter "barnabas_segments_deleted_total" [] "Segments removed by retention or DeleteRecords.";
 
     // Partitions as kafka_exporter shows them.

@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = ClientConfig::new();
     config.set("bootstrap.servers", address).set("broker.address.family", "v4").set("group.id", group);
     config.set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "300").set("auto.offset.reset", "earliest");
-    config.set("auto.commit.interval.ms", "500");
+    // Offsets are stored once a record was told of: this client reads on while it closes.
+    config.set("auto.commit.interval.ms", "500").set("enable.auto.offset.store", "false");
     for setting in arguments {
         let (key, value) = setting.split_once('=').ok_or("a setting is key=value")?;
         config.set(key, value);
@@ -57,7 +58,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let over = input_ends();
     while !over.load(Ordering::Relaxed) {
         match consumer.poll(POLL) {
-            Some(Ok(message)) => line(&format!("record {} {}", message.partition(), message.offset())),
+            Some(Ok(message)) => {
+                line(&format!("record {} {}", message.partition(), message.offset()));
+                // Refused when the partition was just taken away; its next owner reads the record again.
+                let _ = consumer.store_offset_from_message(&message);
+            }
             Some(Err(error)) => line(&format!("error {:?}", error.rdkafka_error_code())),
             None => {}
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use compat_tests::clients::{
-    CALL_MAX, Outgoing, admin, admin_options, config, create_topic, read_topic, reader, send_all, unique, wait,
+    CALL_MAX, Outgoing, admin, admin_options, commit, config, create_topic, read_topic, reader, send_all, unique, wait,
 };
 use compat_tests::{Broker, until};
 use rdkafka::admin::{AlterConfig, ConfigSource, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication};
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::{Offset, TopicPartitionList};
 
@@ -247,18 +247,18 @@ fn groups_are_listed_and_deleted_once_they_are_empty() {
     });
     let mut offsets = TopicPartitionList::new();
     offsets.add_partition_offset(&topic, 0, Offset::Offset(0)).expect("an offset");
-    consumer.commit(&offsets, CommitMode::Sync).expect("commit");
+    commit(&consumer, &offsets);
     let look = reader(&broker, &topic, 1, Offset::Beginning, &[]);
     let state = |name: &str| {
         let list = look.fetch_group_list(Some(name), CALL_MAX).expect("groups");
-        let found = list.groups().iter().find(|g| g.name() == name).map(|g| {
+
+        list.groups().iter().find(|g| g.name() == name).map(|g| {
             (
                 g.state().to_string(),
                 g.protocol_type().to_string(),
                 g.members().iter().map(|m| m.client_id().to_string()).collect::<Vec<_>>(),
             )
-        });
-        found
+        })
     };
     assert_eq!(state(&group), Some(("Stable".into(), "consumer".into(), vec!["lister".into()])));
     let delete = |name: &str| {

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use compat_tests::clients::{
-    CALL_MAX, Outgoing, admin, admin_options, config, create_topic, read, read_topic, reader, send_all, unique, wait,
+    CALL_MAX, Outgoing, admin, admin_options, commit, config, create_topic, read, read_topic, reader, send_all, unique,
+    wait,
 };
 use compat_tests::{Broker, until};
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::{Offset, TopicPartitionList};
@@ -52,7 +53,7 @@ fn a_group_resumes_where_it_committed() {
         let consumer = in_group(&broker, &group, &topic, &[]);
         let records = read(&consumer, 10);
         assert_eq!(records[0].offset, start);
-        consumer.commit(&at(&topic, Offset::Offset(start + 10)), CommitMode::Sync).expect("commit");
+        commit(&consumer, &at(&topic, Offset::Offset(start + 10)));
     }
 }
 
@@ -61,11 +62,12 @@ fn automatic_commits_happen_when_a_consumer_closes() {
     let broker = Broker::start();
     let topic = filled(&broker, "auto-commit", 50);
     let group = unique("auto-commit");
-    drop({
-        let consumer = in_group(&broker, &group, &topic, &[("enable.auto.commit", "true")]);
-        assert_eq!(read(&consumer, 20).len(), 20);
-        consumer
-    });
+    // Offsets are stored by hand, since this client reads on while it closes.
+    let consumer =
+        in_group(&broker, &group, &topic, &[("enable.auto.commit", "true"), ("enable.auto.offset.store", "false")]);
+    assert_eq!(read(&consumer, 20).len(), 20);
+    consumer.store_offset(&topic, 0, 19).expect("store_offset");
+    drop(consumer);
     let consumer = in_group(&broker, &group, &topic, &[]);
     assert_eq!(read(&consumer, 1)[0].offset, 20);
 }
@@ -79,7 +81,7 @@ fn committed_offsets_carry_their_metadata_and_unknown_ones_are_invalid() {
     let mut element = list.add_partition(&topic, 0);
     element.set_offset(Offset::Offset(7)).expect("an offset");
     element.set_metadata("a note");
-    consumer.commit(&list, CommitMode::Sync).expect("commit");
+    commit(&consumer, &list);
     let mut asked = TopicPartitionList::new();
     asked.add_partition_range(&topic, 0, 1);
     let committed = consumer.committed_offsets(asked, CALL_MAX).expect("committed");
@@ -99,7 +101,7 @@ fn a_consumer_without_membership_commits() {
         all.extend(settings);
         let consumer = reader(&broker, &topic, 1, Offset::Beginning, &all);
         assert_eq!(read(&consumer, 5).len(), 5);
-        consumer.commit(&at(&topic, Offset::Offset(5)), CommitMode::Sync).expect("commit");
+        commit(&consumer, &at(&topic, Offset::Offset(5)));
         let committed = consumer.committed_offsets(at(&topic, Offset::Invalid), CALL_MAX).expect("committed");
         assert_eq!(offset_of(&committed, &topic), Offset::Offset(5));
     }

@@ -3,5 +3,6 @@
 mod admin;
 mod consuming;
 mod groups;
+mod metrics;
 mod producing;
 mod restarts;

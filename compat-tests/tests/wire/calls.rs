@@ -118,7 +118,8 @@ pub fn produced(mut answer: Reader) -> (i16, i64) {
         r.array(|r| {
             r.i32();
             let result = (r.i16(), r.i64());
-            (r.i64(), r.i64());
+            r.i64();
+            r.i64();
             result
         })
     });
@@ -287,7 +288,8 @@ fn read_partition(r: &mut Reader, v: i16) -> FetchedPartition {
     let (index, error, high_watermark, last_stable) = (r.i32(), r.i16(), r.i64(), r.i64());
     let log_start = if v >= 5 { r.i64() } else { -1 };
     let aborted = array(r, flexible, |r| {
-        (r.i64(), r.i64());
+        r.i64();
+        r.i64();
         if flexible {
             r.tags();
         }

@@ -53,6 +53,7 @@ fn the_first_batch_comes_whole_whatever_the_limits() {
     let broker = Broker::start();
     let name = topic(&broker, "first-batch", 2, &[]);
     let mut connection = broker.connect();
+    connection.greet();
     for partition in 0..2 {
         assert_eq!(produce(&mut connection, &name, partition, &Batch::of([vec![b'x'; 900_000]])), (NONE, 0));
     }

@@ -136,7 +136,9 @@ fn one_bad_partition_does_not_harm_the_others_of_its_request() {
         r.string();
         r.array(|r| {
             let result = (r.i32(), r.i16());
-            (r.i64(), r.i64(), r.i64());
+            r.i64();
+            r.i64();
+            r.i64();
             result
         })
     });

@@ -10,7 +10,9 @@ use crate::telemetry::samples::{LogDirSample, PartitionSample};
 pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &mut Page) {
     page.no_partitions();
     let offline = partitions.failure().is_some();
-    for topic in partitions.topics() {
+    let mut topics = partitions.topics();
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
+    for topic in topics {
         let Some(cluster_topic) = image.topic_by_id(topic.id) else {
             continue;
         };

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
-use crate::api::{Broker, Refused, RequestContext};
+use crate::api::{Broker, ClientSoftware, Refused, RequestContext};
 use crate::controller::decide::features::SUPPORTED_FEATURES;
 use crate::metadata::Image;
 use crate::wire::api_versions::{Features, FinalizedFeature, SupportedFeature, judge, refused, served};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse, StrBytes};
+
+/// The first version that names the client's library.
+const SOFTWARE_VERSION: i16 = 3;
 
 pub async fn handle(
     broker: &Arc<Broker>,
@@ -20,7 +23,20 @@ pub async fn handle(
     if error.is_error() {
         return Ok(refused(error));
     }
+    introduce(broker, context, &request);
     Ok(served(context.api_version, &features(&image)))
+}
+
+/// Keeps what the client says of its library, for log lines and the count of libraries. Only the first word counts.
+fn introduce(broker: &Broker, context: &RequestContext, request: &ApiVersionsRequest) {
+    let (name, version) = (&*request.client_software_name, &*request.client_software_version);
+    if context.api_version < SOFTWARE_VERSION {
+        return;
+    }
+    let software = ClientSoftware { name: name.into(), version: version.into() };
+    if context.connection.software.set(software).is_ok() {
+        broker.telemetry.listener(&context.connection.listener).introduced(name, version);
+    }
 }
 
 fn features(image: &Image) -> Features {

@@ -17,6 +17,7 @@ pub async fn handle(
     let mut topics = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
         let legal = topic_name::validate(&topic.name);
+        let known = broker.partitions.topic(&topic.name).is_some();
         let mut partitions = Vec::with_capacity(topic.partition_indexes.len());
         for index in topic.partition_indexes {
             let answer = PartitionResponse::default().with_partition_index(index);
@@ -24,9 +25,10 @@ pub async fn handle(
                 (Err(error), _) => answer
                     .with_error_code(ErrorCode::INVALID_TOPIC_EXCEPTION.code())
                     .with_error_message(Some(StrBytes::from_string(error.to_string()))),
-                (Ok(()), Err(error)) => answer
-                    .with_error_code(error.code())
-                    .with_error_message(Some(StrBytes::from_static_str(error.name()))),
+                (Ok(()), Err(error)) => {
+                    let message = (!known).then(|| StrBytes::from_static_str(error.name()));
+                    answer.with_error_code(error.code()).with_error_message(message)
+                }
                 (Ok(()), Ok(producers)) => answer.with_error_message(None).with_active_producers(producers),
             });
         }

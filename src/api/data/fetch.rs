@@ -18,6 +18,7 @@ use crate::replica::Waiter;
 use crate::telemetry::Reason;
 use crate::wire::fetch_response::{self, FetchReply, TopicReply};
 use crate::wire::messages::{FetchRequest, StrBytes};
+use crate::wire::table::keys;
 
 /// First version that names topics by id.
 const TOPIC_ID_VERSION: i16 = 13;
@@ -118,6 +119,7 @@ impl Fetch {
                 .collect();
             broker.fetch_sessions.news(self.resolved.session_id, &told, self.resolved.incremental)
         };
+        let outcomes = broker.telemetry.api(keys::FETCH, "Fetch");
         let mut topics: Vec<TopicReply> = Vec::new();
         // The log's answers in the order of the request, then what was refused without asking a log, as in Kafka.
         let indexed: Vec<_> = self.resolved.partitions.iter().zip(answers).zip(named).collect();
@@ -126,6 +128,7 @@ impl Fetch {
             if !named {
                 continue;
             }
+            answer.count(outcomes);
             let partition = answer.into_reply(*index, self.reading.read_committed);
             match topics.last_mut() {
                 Some(last) if *last.name == *topic.name && last.id == topic.id => last.partitions.push(partition),

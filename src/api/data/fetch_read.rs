@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::api::Broker;
-use crate::api::data::fetch_session::{PartitionKey, Told, Wanted};
+use crate::api::data::fetch_session::{PartitionKey, Told, TopicKey, Wanted};
 use crate::api::errors;
 use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{ErrorCode, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::Partition;
+use crate::replica::{Partition, TopicReplicas};
+use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
 
@@ -20,7 +21,6 @@ pub struct Reading {
     pub by_id: bool,
 }
 
-#[derive(Debug)]
 pub struct PartitionAnswer {
     error: ErrorCode,
     high_watermark: Offset,
@@ -28,6 +28,8 @@ pub struct PartitionAnswer {
     log_start_offset: Offset,
     diverging: Option<DivergingEpoch>,
     slice: Option<ReadSlice>,
+    /// The topic, where it is known: it counts what is sent.
+    topic: Option<Arc<TopicReplicas>>,
 }
 
 impl PartitionAnswer {
@@ -39,6 +41,17 @@ impl PartitionAnswer {
             log_start_offset: NO_OFFSET,
             diverging: None,
             slice: None,
+            topic: None,
+        }
+    }
+
+    /// Counts the answer when it is sent. (It may be read several times before that.)
+    pub fn count(&self, outcomes: &ApiMetrics) {
+        outcomes.outcome(self.error);
+        match &self.topic {
+            Some(topic) if self.error.is_error() => topic.metrics.fetch_failed(),
+            Some(topic) => topic.metrics.fetched(self.bytes() as u64),
+            None => {}
         }
     }
 
@@ -50,10 +63,7 @@ impl PartitionAnswer {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self.error,
-            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-                | ErrorCode::UNKNOWN_TOPIC_ID
-                | ErrorCode::INCONSISTENT_TOPIC_ID
-                | ErrorCode::TOPIC_AUTHORIZATION_FAILED
+            ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::TOPIC_AUTHORIZATION_FAILED
         )
     }
 
@@ -104,16 +114,23 @@ pub fn read_partition(
     let replicas =
         if reading.by_id { broker.partitions.topic_by_id(topic.id) } else { broker.partitions.topic(&topic.name) };
     let Some(replicas) = replicas else {
-        let unknown = if reading.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
-        return PartitionAnswer::error(unknown);
+        return PartitionAnswer::error(unknown_topic(broker, reading, topic));
     };
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
-    match read_known(partition, wanted, left, first) {
-        Ok(answer) => answer,
-        Err(error) => PartitionAnswer::error(error),
+    let mut answer = read_known(partition, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    answer.topic = Some(replicas);
+    answer
+}
+
+fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorCode {
+    if !reading.by_id {
+        return ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     }
+    // A session remembers the name: when another topic has it now, the client is told that the two do not match.
+    let replaced = !topic.name.is_empty() && broker.partitions.topic(&topic.name).is_some();
+    if replaced { ErrorCode::INCONSISTENT_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_ID }
 }
 
 fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) -> Result<PartitionAnswer, ErrorCode> {
@@ -127,6 +144,7 @@ fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) 
         log_start_offset: view.log_start_offset,
         diverging: None,
         slice: None,
+        topic: None,
     };
     if wanted.last_fetched_epoch != NO_LEADER_EPOCH {
         answer.diverging = divergence(&view, wanted)?;

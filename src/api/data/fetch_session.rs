@@ -4,6 +4,7 @@
 //! gets its data without a session, as the protocol allows.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -19,11 +20,29 @@ const FINAL_EPOCH: i32 = -1;
 /// Epoch of a request that names all its partitions.
 const INITIAL_EPOCH: i32 = 0;
 
-/// A topic as the request named it: by name up to v12, by id from v13 on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A topic as the request named it: by name up to v12 (the id is zero), by id from v13 on. With an id, the name is only what that id
+/// stood for when the topic was named: it does not count in comparisons.
+#[derive(Clone, Debug)]
 pub struct TopicKey {
     pub name: Arc<str>,
     pub id: TopicId,
+}
+
+impl PartialEq for TopicKey {
+    fn eq(&self, other: &TopicKey) -> bool {
+        self.id == other.id && (!self.id.is_zero() || self.name == other.name)
+    }
+}
+
+impl Eq for TopicKey {}
+
+impl Hash for TopicKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+        if self.id.is_zero() {
+            self.name.hash(state);
+        }
+    }
 }
 
 pub type PartitionKey = (TopicKey, PartitionIndex);
@@ -255,6 +274,15 @@ mod tests {
         last.forgotten.push(key(0));
         assert_eq!(sessions.resolve(last, 1, 0).map(|resolved| resolved.session_id), Ok(0));
         assert!(sessions.is_empty());
+    }
+
+    #[test]
+    fn with_an_id_the_name_does_not_count() {
+        let id = TopicId::from_bytes([1; 16]);
+        let named = |name: &str, id| TopicKey { name: name.into(), id };
+        assert_eq!(named("a", id), named("", id));
+        assert_ne!(named("a", TopicId::ZERO), named("b", TopicId::ZERO));
+        assert_ne!(named("a", id), named("a", TopicId::ZERO));
     }
 
     #[test]

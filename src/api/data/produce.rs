@@ -43,15 +43,15 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     }
     match produce.ticket {
         Some(ticket) if !ticket.seal() => {
-            let context = context.clone();
+            let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
                 if !ticket.wait().await {
                     fail_unsynced(&mut response);
                 }
-                dispatch::encode(api, &context, &response).map(Some)
+                dispatch::encode(&broker, api, &context, &response).map(Some)
             }))
         }
-        _ => match dispatch::encode(api, context, &response) {
+        _ => match dispatch::encode(broker, api, context, &response) {
             Ok(response) => Answer::Now(response),
             Err(refused) => Answer::Close(refused),
         },
@@ -113,7 +113,7 @@ impl Produce<'_> {
             let answer = match &replicas {
                 _ if !self.acks_are_legal => failure(index, ErrorCode::INVALID_REQUIRED_ACKS),
                 None => failure(index, unknown),
-                Some(replicas) => self.partition(replicas, data),
+                Some(replicas) => self.counted(replicas, data),
             };
             answers.push(answer);
         }
@@ -121,6 +121,15 @@ impl Produce<'_> {
             .with_name(topic.name)
             .with_topic_id(topic.topic_id)
             .with_partition_responses(answers)
+    }
+
+    fn counted(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {
+        let received_bytes = data.records.as_ref().map_or(0, |records| records.len() as u64);
+        let answer = self.partition(replicas, data);
+        if answer.error_code != 0 {
+            replicas.metrics.produce_failed(received_bytes);
+        }
+        answer
     }
 
     fn partition(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {

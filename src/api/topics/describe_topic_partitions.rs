@@ -127,3 +127,77 @@ fn partition(image: &Image, index: PartitionIndex, state: &PartitionState) -> De
         .with_last_known_elr(Some(broker_ids(&state.last_known_elr)))
         .with_offline_replicas(broker_ids(&view.offline))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::topics::fixture::image;
+    use crate::wire::messages::describe_topic_partitions_request::{self, TopicRequest};
+
+    /// The page as topic, code and partitions, and where the next one begins.
+    type Shown = (Vec<(String, i16, Vec<i32>)>, Option<(String, i32)>);
+
+    fn page(topics: &[&str], limit: i32, cursor: Option<(&str, i32)>) -> Shown {
+        let named = |name: &&str| TopicRequest::default().with_name(text(name).into());
+        let cursor = cursor.map(|(topic, partition)| {
+            describe_topic_partitions_request::Cursor::default()
+                .with_topic_name(text(topic).into())
+                .with_partition_index(partition)
+        });
+        let request = DescribeTopicPartitionsRequest::default()
+            .with_topics(topics.iter().map(named).collect())
+            .with_response_partition_limit(limit)
+            .with_cursor(cursor);
+        let answer = answer(&image(&[("a", 2), ("b", 3), ("c", 1)]), &request, 2000);
+        let shown = |topic: &DescribeTopicPartitionsResponseTopic| {
+            let name = topic.name.as_ref().map(|name| name.to_string()).unwrap_or_default();
+            (name, topic.error_code, topic.partitions.iter().map(|one| one.partition_index).collect())
+        };
+        let next = answer.next_cursor.map(|next| (next.topic_name.to_string(), next.partition_index));
+        (answer.topics.iter().map(shown).collect(), next)
+    }
+
+    fn at(topic: &str, partition: i32) -> Option<(String, i32)> {
+        Some((topic.into(), partition))
+    }
+
+    #[test]
+    fn a_page_ends_at_its_limit_and_names_the_next_partition() {
+        let all = ["c", "b", "a", "a"];
+        assert_eq!(page(&all, 1, None), (vec![("a".into(), 0, vec![0])], at("a", 1)));
+        assert_eq!(page(&all, 2, None), (vec![("a".into(), 0, vec![0, 1])], at("b", 0)));
+        assert_eq!(page(&all, -1, None).1, at("a", 1));
+        let rest = (vec![("a".into(), 0, vec![1]), ("b".into(), 0, vec![0])], at("b", 1));
+        assert_eq!(page(&all, 2, Some(("a", 1))), rest);
+        assert_eq!(page(&[], 2, Some(("b", 1))), (vec![("b".into(), 0, vec![1, 2])], at("c", 0)));
+        assert_eq!(page(&[], 9, Some(("c", 0))), (vec![("c".into(), 0, vec![0])], None));
+    }
+
+    #[test]
+    fn pages_one_behind_the_other_show_every_partition_once() {
+        let mut shown = 0;
+        let mut cursor = None;
+        loop {
+            let (topics, next) = page(&[], 1, cursor.as_ref().map(|(topic, at): &(String, i32)| (topic.as_str(), *at)));
+            shown += topics.iter().map(|(_, _, partitions)| partitions.len()).sum::<usize>();
+            cursor = next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(shown, 6);
+    }
+
+    #[test]
+    fn a_cursor_that_cannot_be_refuses_every_topic() {
+        for cursor in [("b", 0), ("z", 0), ("a", -1)] {
+            assert_eq!(page(&["a"], 2, Some(cursor)), (vec![("a".into(), 42, vec![])], None), "{cursor:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_and_illegal_names_are_told_apart() {
+        let expected = vec![("a/b".into(), 17, vec![]), ("none".into(), 3, vec![])];
+        assert_eq!(page(&["none", "a/b"], 9, None), (expected, None));
+    }
+}

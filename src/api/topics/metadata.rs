@@ -227,3 +227,69 @@ impl View<'_> {
             .with_offline_replicas(broker_ids(&view.offline))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::api::topics::fixture::image;
+    use crate::metadata::MetadataRecord;
+
+    fn question(names: &[&str], ids: &[u128]) -> Vec<MetadataRequestTopic> {
+        let named = names.iter().map(|name| MetadataRequestTopic::default().with_name(Some(text(name).into())));
+        let by_id =
+            ids.iter().map(|id| MetadataRequestTopic::default().with_topic_id(Uuid::from_u128(*id)).with_name(None));
+        named.chain(by_id).collect()
+    }
+
+    /// Each topic as name and code.
+    fn answer(topics: Option<&[MetadataRequestTopic]>, version: i16) -> Vec<(Option<String>, i16)> {
+        let image = image(&[("a", 1), ("b", 2)]);
+        let view = View { image: &image, version, with_operations: false };
+        let shown = |topic: MetadataResponseTopic| (topic.name.map(|name| name.to_string()), topic.error_code);
+        view.answer(Asked::of(topics, version), &[]).into_iter().map(shown).collect()
+    }
+
+    fn named(name: &str, code: i16) -> (Option<String>, i16) {
+        (Some(name.into()), code)
+    }
+
+    #[test]
+    fn an_empty_question_means_all_in_v0_and_none_later() {
+        let all = [named("a", 0), named("b", 0)];
+        assert_eq!(answer(Some(&[]), 0), all);
+        assert_eq!(answer(Some(&[]), 1), []);
+        assert_eq!(answer(None, 1), all);
+    }
+
+    #[test]
+    fn names_are_answered_once_in_the_order_of_the_question() {
+        let topics = question(&["b", "none", "a", "b", "a/b"], &[]);
+        assert_eq!(answer(Some(&topics), 12), [named("b", 0), named("none", 3), named("a", 0), named("a/b", 17)]);
+    }
+
+    #[test]
+    fn any_id_makes_names_be_ignored() {
+        let topics = question(&["a"], &[2, 9]);
+        assert_eq!(answer(Some(&topics), 12), [named("b", 0), (None, 100)]);
+    }
+
+    #[test]
+    fn a_leader_that_is_not_alive_is_no_leader() {
+        let mut image = image(&[("a", 1)]);
+        let id = image.topic("a").unwrap().id;
+        let state = PartitionState { leader: 2, leader_epoch: 4, ..PartitionState::new(vec![2, 1], vec![]) };
+        image.apply(9, &MetadataRecord::Partition { topic_id: id, partition: 0, state }).unwrap();
+        let told = |version| {
+            let view = View { image: &image, version, with_operations: false };
+            let topic = view.known(image.topic("a").unwrap());
+            let partition = topic.partitions.into_iter().next().unwrap();
+            let ids = |ids: Vec<BrokerId>| ids.into_iter().map(|id| id.0).collect::<Vec<_>>();
+            let leader = (partition.error_code, partition.leader_id.0, partition.leader_epoch);
+            (leader, ids(partition.replica_nodes), ids(partition.isr_nodes), ids(partition.offline_replicas))
+        };
+        assert_eq!(told(12), ((5, -1, 4), vec![2, 1], vec![2, 1], vec![2]));
+        assert_eq!(told(0), ((5, -1, -1), vec![1], vec![1], vec![2]));
+    }
+}

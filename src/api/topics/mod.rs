@@ -6,3 +6,6 @@ pub mod delete_topics;
 pub mod describe_topic_partitions;
 pub mod metadata;
 mod partition_view;
+
+#[cfg(test)]
+mod fixture;

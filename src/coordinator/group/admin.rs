@@ -7,7 +7,7 @@ use super::config::GroupConfig;
 use super::machine::{Group, Machine};
 use super::record::{OffsetKey, OffsetValue, Record};
 use super::words::{CommitOffsets, Now, OffsetToCommit};
-use crate::base::{ErrorCode, PartitionIndex};
+use crate::base::{ErrorCode, PartitionIndex, TopicId};
 
 /// Deletions, as they will stand in the log: offsets first, then groups.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -114,12 +114,12 @@ impl Machine {
         })
     }
 
-    /// Offsets of deleted topics go with them.
-    pub fn decide_topics_deleted(&self, topics: &[Arc<str>]) -> Deletions {
+    /// Offsets of deleted topics go with them, but not those that were committed since for a new topic of the same name.
+    pub fn decide_topics_deleted(&self, topics: &[(Arc<str>, TopicId)]) -> Deletions {
         let mut deletions = Deletions::default();
         for (name, group) in self.groups() {
-            for topic in topics {
-                let partitions = group.offsets.partitions_of(topic);
+            for (topic, topic_id) in topics {
+                let partitions = group.offsets.partitions_of(topic, *topic_id);
                 deletions
                     .offsets
                     .extend(partitions.into_iter().map(|partition| (name.clone(), topic.clone(), partition)));

@@ -24,6 +24,10 @@ pub struct GroupConfig {
 /// long it is waited for (Kafka's constant).
 pub const NEW_MEMBER_JOIN_TIMEOUT_MS: MonotonicMs = 300_000;
 
+/// Ids that one group has handed out and that nobody has come back with. They are forgotten after the session time, so only somebody
+/// who asks for ids without end gets here.
+pub const PENDING_JOINS_MAX: usize = 10_000;
+
 impl Default for GroupConfig {
     fn default() -> GroupConfig {
         GroupConfig {

@@ -172,14 +172,11 @@ impl Machine {
     }
 
     fn group_or_simple(&mut self, name: &str) -> &mut Group {
-        if !self.groups.contains_key(name) {
-            self.groups.insert(name.into(), Group::simple());
-        }
-        // Just inserted where it was missing; `or_insert_with` would want an owned key on every commit.
-        match self.groups.get_mut(name) {
-            Some(group) => group,
-            None => unreachable!("the group was put there"),
-        }
+        let name = match self.groups.get_key_value(name) {
+            Some((name, _)) => name.clone(),
+            None => name.into(),
+        };
+        self.groups.entry(name).or_insert_with(Group::simple)
     }
 
     // Volatile changes.

@@ -74,19 +74,17 @@ impl GroupOffsets {
         self.committed.iter()
     }
 
-    /// Partitions of the topic that have an offset, committed or pending.
-    pub fn partitions_of(&self, topic: &str) -> Vec<PartitionIndex> {
+    /// Partitions of the topic that have an offset, committed or pending, unless the newest of those is of another topic of this name.
+    pub fn partitions_of(&self, topic: &str, topic_id: TopicId) -> Vec<PartitionIndex> {
+        let mut newest: BTreeMap<PartitionIndex, &CommittedOffset> = BTreeMap::new();
         let pending = self.pending.values().filter_map(|topics| topics.get(topic));
-        let mut partitions: Vec<PartitionIndex> = self
-            .committed
-            .get(topic)
-            .into_iter()
-            .chain(pending)
-            .flat_map(|of_topic| of_topic.keys().copied())
-            .collect();
-        partitions.sort_unstable();
-        partitions.dedup();
-        partitions
+        for (partition, offset) in self.committed.get(topic).into_iter().chain(pending).flatten() {
+            let known = newest.entry(*partition).or_insert(offset);
+            if offset.position > known.position {
+                *known = offset;
+            }
+        }
+        newest.into_iter().filter(|(_, offset)| !offset.is_of_another_topic(topic_id)).map(|(index, _)| index).collect()
     }
 
     /// Everything that has an offset, committed or pending.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{ClassicGroup, InitialDelay, Member, Phase};
 use crate::base::ErrorCode;
-use crate::coordinator::group::config::{GroupConfig, NEW_MEMBER_JOIN_TIMEOUT_MS};
+use crate::coordinator::group::config::{GroupConfig, NEW_MEMBER_JOIN_TIMEOUT_MS, PENDING_JOINS_MAX};
 use crate::coordinator::group::record::GroupMetadata;
 use crate::coordinator::group::words::{
     Decision, Effects, HowToJoin, Join, JoinReply, MemberRef, Note, Now, Reply, ReplyTo, SyncReply,
@@ -42,7 +42,12 @@ impl ClassicGroup {
             return Err((ErrorCode::INCONSISTENT_GROUP_PROTOCOL, join.member_id.clone()));
         }
         if join.member_id.is_empty() {
-            Ok(self.how_a_newcomer_joins(join))
+            match self.how_a_newcomer_joins(join) {
+                HowToJoin::HandOutId if self.pending_joins.len() >= PENDING_JOINS_MAX => {
+                    Err((ErrorCode::GROUP_MAX_SIZE_REACHED, "".into()))
+                }
+                how => Ok(how),
+            }
         } else if self.pending_joins.contains_key(&join.member_id) {
             // Only members without an instance id are sent away with an id.
             match join.instance_id {

@@ -9,7 +9,7 @@ use tracing::{debug, error, info, warn};
 use super::log::AppendRefused;
 use super::shard::{Shard, Surroundings};
 use super::{GroupCoordinator, load};
-use crate::base::{ErrorCode, MonotonicMs, PartitionIndex};
+use crate::base::{ErrorCode, MonotonicMs, PartitionIndex, TopicId};
 use crate::coordinator::group::admin::Deletions;
 use crate::host::task;
 
@@ -46,7 +46,7 @@ impl GroupCoordinator {
     }
 
     /// Topics are gone, and their offsets with them.
-    pub fn topics_deleted(&self, topics: &[Arc<str>]) {
+    pub fn topics_deleted(&self, topics: &[(Arc<str>, TopicId)]) {
         self.delete_everywhere("offsets of deleted topics", |active| active.decide_topics_deleted(topics));
     }
 
@@ -57,7 +57,8 @@ impl GroupCoordinator {
             self.tick_due_groups();
             let now_ms = self.now().monotonic_ms;
             if now_ms >= next_expiry_ms {
-                self.expire();
+                let groups = self.clone();
+                task::blocking(move || groups.expire()).await;
                 next_expiry_ms = now_ms + self.config.load().retention_check_interval_ms.max(1);
             }
             let wake_ms: MonotonicMs = self.timers.earliest_ms().map_or(next_expiry_ms, |at| at.min(next_expiry_ms));
@@ -76,7 +77,7 @@ impl GroupCoordinator {
         }
     }
 
-    /// `offsets.retention.minutes`.
+    /// `offsets.retention.minutes`. Looks at every offset and writes to disk: not for a thread that must not wait.
     pub fn expire(&self) {
         let config = self.config.load_full();
         let now = self.now();

@@ -364,7 +364,7 @@ async fn offsets_of_deleted_topics_are_deleted_in_the_log() {
     let (log, host, groups) = loaded().await;
     let offsets = [offset(5)];
     assert_eq!(groups.commit_offsets(&commit("g", &offsets)).await, Ok(vec![ErrorCode::NONE]));
-    groups.topics_deleted(&["t".into()]);
+    groups.topics_deleted(&[("t".into(), TopicId::ZERO)]);
     let next = coordinator(&log, &host);
     next.clone().load_all().await;
     assert_eq!((committed(&groups, "g").await, committed(&next, "g").await), (Ok(-1), Ok(-1)));

@@ -99,14 +99,7 @@ impl Bench {
         group_id_not_found_known: bool,
         offset: i64,
     ) -> ErrorCode {
-        let offsets = [OffsetToCommit {
-            topic: "t",
-            topic_id: TopicId::ZERO,
-            partition: 0,
-            offset,
-            leader_epoch: -1,
-            metadata: "",
-        }];
+        let offsets = [offset_of(TopicId::ZERO, offset)];
         let commit = CommitOffsets {
             group,
             generation,
@@ -115,14 +108,33 @@ impl Bench {
             retention_ms: None,
             offsets: &offsets,
         };
-        let decided = match self.machine.decide_commit(&commit, self.now, &self.config) {
+        self.carry_out_commit(&commit)
+    }
+
+    /// An assign-only consumer's commit for the topic `t` that has this id.
+    pub fn commit_for(&mut self, group: &str, topic_id: TopicId, offset: i64) {
+        let offsets = [offset_of(topic_id, offset)];
+        let nobody = MemberRef { member_id: "", instance_id: None };
+        let commit = CommitOffsets {
+            group,
+            generation: -1,
+            member: nobody,
+            group_id_not_found_known: true,
+            retention_ms: None,
+            offsets: &offsets,
+        };
+        assert_eq!(self.carry_out_commit(&commit), ErrorCode::NONE);
+    }
+
+    fn carry_out_commit(&mut self, commit: &CommitOffsets<'_>) -> ErrorCode {
+        let decided = match self.machine.decide_commit(commit, self.now, &self.config) {
             Ok(decided) => decided,
             Err(code) => return code,
         };
         for record in decided.into_iter().flatten() {
             self.append(record);
         }
-        self.machine.note_commit(&commit, self.now);
+        self.machine.note_commit(commit, self.now);
         ErrorCode::NONE
     }
 
@@ -284,6 +296,10 @@ impl Bench {
         assert_eq!(bench.synced(synced).error, ErrorCode::NONE);
         (bench, member_id)
     }
+}
+
+fn offset_of(topic_id: TopicId, offset: i64) -> OffsetToCommit<'static> {
+    OffsetToCommit { topic: "t", topic_id, partition: 0, offset, leader_epoch: -1, metadata: "" }
 }
 
 /// A v3 JoinGroup of a member that has no id yet and gets `id`.

@@ -1,7 +1,7 @@
 //! Deleting and expiring offsets and groups.
 
 use super::bench::*;
-use crate::base::ErrorCode;
+use crate::base::{ErrorCode, TopicId};
 use crate::coordinator::group::classic::Phase;
 use crate::coordinator::group::words::*;
 
@@ -126,10 +126,22 @@ fn a_deleted_topic_takes_its_offsets_along_in_every_group() {
     let mut bench = Bench::new();
     bench.commit("one", -1, "", 1);
     bench.commit("two", -1, "", 2);
-    let deletions = bench.machine.decide_topics_deleted(&["t".into(), "other".into()]);
+    let deletions =
+        bench.machine.decide_topics_deleted(&[("t".into(), TopicId::ZERO), ("other".into(), TopicId::ZERO)]);
     assert_eq!((deletions.offsets.len(), deletions.groups.len()), (2, 0));
     bench.delete(&deletions);
     assert_eq!((bench.committed("one"), bench.committed("two")), (None, None));
+}
+
+#[test]
+fn offsets_committed_for_a_new_topic_of_the_same_name_stay() {
+    let mut bench = Bench::new();
+    let id = |number| TopicId(uuid::Uuid::from_u128(number));
+    let (old, new) = (id(1), id(2));
+    bench.commit_for("s", old, 5);
+    bench.commit_for("s", new, 6);
+    assert!(bench.machine.decide_topics_deleted(&[("t".into(), old)]).is_empty());
+    assert_eq!(bench.machine.decide_topics_deleted(&[("t".into(), new)]).offsets.len(), 1);
 }
 
 #[test]

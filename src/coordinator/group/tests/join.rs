@@ -3,6 +3,7 @@
 use super::bench::*;
 use crate::base::ErrorCode;
 use crate::coordinator::group::classic::Phase;
+use crate::coordinator::group::config::PENDING_JOINS_MAX;
 use crate::coordinator::group::words::*;
 
 fn refusal(bench: &mut Bench, join: Join) -> (ErrorCode, String) {
@@ -142,4 +143,17 @@ fn a_join_that_cannot_be_written_is_refused_and_changes_nothing() {
     bench.refuse_appends = true;
     assert_eq!(refusal(&mut bench, newcomer("a")).0, ErrorCode::NOT_COORDINATOR);
     assert!(bench.machine.group(GROUP).is_none());
+}
+
+#[test]
+fn ids_are_not_handed_out_without_end() {
+    let mut bench = Bench::new();
+    for number in 0..PENDING_JOINS_MAX {
+        let join = Join { member_id_required: true, ..newcomer(&number.to_string()) };
+        assert_eq!(refusal(&mut bench, join).0, ErrorCode::MEMBER_ID_REQUIRED);
+    }
+    let one_more = || Join { member_id_required: true, ..newcomer("one more") };
+    assert_eq!(refusal(&mut bench, one_more()).0, ErrorCode::GROUP_MAX_SIZE_REACHED);
+    bench.pass(10_001);
+    assert_eq!(refusal(&mut bench, one_more()).0, ErrorCode::MEMBER_ID_REQUIRED);
 }
