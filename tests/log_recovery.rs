@@ -210,6 +210,17 @@ fn a_segment_that_is_broken_in_the_middle_of_the_unsynced_part_ends_the_log() {
 }
 
 #[test]
+fn a_segment_ends_where_the_next_one_begins() {
+    let bench = crashed();
+    let second = bench.open().view().segments[1].base_offset();
+    let overlap = bench.sim.disk.content(&bench.segment(second, "log")).unwrap();
+    bench.sim.disk.corrupt(&bench.segment(0, "log"), |bytes| bytes.extend_from_slice(&overlap[..500])).unwrap();
+    let (log, recovery) = bench.open_from(0);
+    assert_eq!((recovery.truncated_bytes, recovery.segments_removed), (500, 0));
+    assert_eq!(values(&log), filled(0..400));
+}
+
+#[test]
 fn leftovers_and_strangers_do_no_harm() {
     let bench = closed();
     for name in [

@@ -246,8 +246,9 @@ impl<'a> Opening<'a> {
             let Some(segment) = self.segments.get(at).cloned() else { break };
             let is_last = at + 1 == self.segments.len();
             let from = if self.how.clean_shutdown { Offset::MAX } else { self.how.recovery_point };
-            let cut = self.check_segment(&segment, from)?;
-            if !is_last && (cut || self.has_hole_behind(at)) {
+            let next_base = self.segments.get(at + 1).map_or(Offset::MAX, |next| next.base_offset());
+            let cut = self.check_segment(&segment, from, next_base)?;
+            if !is_last && ((cut && self.end.offset < next_base) || self.has_hole_behind(next_base)) {
                 return self.drop_behind(at);
             }
             if !is_last {
@@ -260,13 +261,12 @@ impl<'a> Opening<'a> {
 
     /// Whether batches that were never synced are missing between a segment and the next one. What follows a hole was not
     /// acknowledged either, and a log is a prefix of what was written (A7). Compaction leaves holes of its own.
-    fn has_hole_behind(&self, at: usize) -> bool {
-        let next_base = self.segments.get(at + 1).map_or(self.end.offset, |next| next.base_offset());
+    fn has_hole_behind(&self, next_base: Offset) -> bool {
         !self.compacted && self.end.offset < next_base && self.end.offset >= self.how.recovery_point
     }
 
-    /// Walks one segment from a sound place before `from` on. `true` when something was cut off.
-    fn check_segment(&mut self, segment: &Segment, from: Offset) -> Result<bool, LogError> {
+    /// Walks one segment from a sound place before `from` on, up to where the next one begins. `true` when something was cut off.
+    fn check_segment(&mut self, segment: &Segment, from: Offset, next_base: Offset) -> Result<bool, LogError> {
         let file = segment.file()?;
         let len = file.len().context("read", &segment.path(LOG))?;
         let start = segment.resume_before(from)?;
@@ -280,7 +280,7 @@ impl<'a> Opening<'a> {
         loop {
             let position = walk.position;
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header) => {
+                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header, next_base) => {
                     next = Next::Exactly(header.next_offset());
                     self.note(segment, &header);
                     self.recovery.batches_checked += 1;
@@ -307,7 +307,7 @@ impl<'a> Opening<'a> {
         let mut walk = HeaderWalk::new(file, start, len);
         loop {
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if header.base_offset >= next && fits(segment, &header) => {
+                Found::Batch(header) if header.base_offset >= next && fits(segment, &header, Offset::MAX) => {
                     next = header.next_offset();
                     self.note(segment, &header);
                 }
@@ -385,9 +385,12 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// Whether the batch may stand in the segment: its offsets are at or behind the segment's base, and near enough for the index.
-fn fits(segment: &Segment, header: &BatchHeader) -> bool {
-    header.base_offset >= segment.base_offset() && i32::try_from(header.last_offset() - segment.base_offset()).is_ok()
+/// Whether the batch may stand in the segment: its offsets are at or behind the segment's base, before the next segment's, and near
+/// enough for the index.
+fn fits(segment: &Segment, header: &BatchHeader, next_base: Offset) -> bool {
+    header.base_offset >= segment.base_offset()
+        && header.next_offset() <= next_base
+        && i32::try_from(header.last_offset() - segment.base_offset()).is_ok()
 }
 
 /// The segments by their files' names and sizes. Leftovers of removals and unfinished writes go.
