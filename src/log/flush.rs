@@ -136,6 +136,7 @@ impl Log {
             self.tail_is_dirty = false;
         }
         self.active.finish_indexes()?;
+        self.active.give_back_reserved();
         self.take_snapshot()?;
         self.save_epochs()?;
         self.flush()?;

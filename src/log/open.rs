@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
 use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, TIME_INDEX, TXN_INDEX};
-use super::partition_log::{Log, LogEnv, LogIdentity, interval_of};
+use super::partition_log::{Log, LogEnv, LogIdentity, interval_of, reserved_bytes_of};
 use super::partition_metadata;
 use super::producers::Producers;
 use super::reload::for_each_header;
@@ -117,6 +117,10 @@ impl Log {
             metadata_unsynced,
             tail_is_dirty: false,
         };
+        if log.config.preallocate {
+            // Its life before may have ended without giving it back.
+            log.active.may_have_reserved();
+        }
         log.roll_jitter_ms = log.draw_jitter();
         log.trim_epochs();
         log.reload_producers()?;
@@ -169,6 +173,7 @@ struct Opening<'a> {
     is_new: bool,
     metadata_unsynced: bool,
     compacted: bool,
+    reserved_bytes: Option<u64>,
     end: End,
 }
 
@@ -194,6 +199,7 @@ impl<'a> Opening<'a> {
             is_new,
             metadata_unsynced: false,
             compacted: config.cleanup.compact,
+            reserved_bytes: reserved_bytes_of(config),
             end: End { offset: 0, position: 0 },
         })
     }
@@ -377,7 +383,7 @@ impl<'a> Opening<'a> {
                 Ok((Arc::clone(active), end))
             }
             None => {
-                let active = Arc::new(Segment::create(&self.home, start)?);
+                let active = Arc::new(Segment::create(&self.home, start, self.reserved_bytes)?);
                 self.segments.push(Arc::clone(&active));
                 Ok((active, End { offset: start, position: 0 }))
             }

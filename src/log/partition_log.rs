@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use super::epochs::EpochTable;
 use super::file_cache::FileCache;
 use super::producers::{ProducerEntry, Producers};
-use super::segment::{Home, Segment};
+use super::segment::{Home, SEGMENT_BYTES_MAX, Segment};
 use super::view::LogView;
 use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
 use crate::host::Host;
@@ -222,6 +222,11 @@ impl Log {
             self.segments = segments.into();
         }
     }
+}
+
+/// How much room a new segment asks for (`preallocate`).
+pub(super) fn reserved_bytes_of(config: &LogConfig) -> Option<u64> {
+    config.preallocate.then(|| config.segment_bytes.min(SEGMENT_BYTES_MAX))
 }
 
 pub(super) fn interval_of(config: &LogConfig) -> u32 {
