@@ -196,6 +196,34 @@ fn a_damaged_or_lost_epoch_file_is_read_off_the_batches() {
 }
 
 #[test]
+fn only_an_epoch_with_records_is_saved_again() {
+    let mut bench = Bench::new(1);
+    let saved = |bench: &Bench| {
+        let content = bench.sim.disk.content(&bench.file("leader-epoch-checkpoint")).unwrap();
+        String::from_utf8(content).unwrap()
+    };
+    let mut log = bench.open();
+    log.assign_epoch(3);
+    log.close().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n3 0\n", "the first one is, so that an empty log has its epoch");
+    let (mut log, _) = bench.open_clean();
+    log.assign_epoch(4);
+    assert_eq!(log.latest_epoch(), Some(4));
+    log.checkpoint().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n3 0\n");
+    append_in(&mut log, &batch(&["a"]), 4).unwrap();
+    log.checkpoint().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n4 0\n");
+    log.assign_epoch(5);
+    log.close().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n4 0\n");
+    bench.crash(Crash::Process);
+    let (mut log, _) = bench.open_clean();
+    log.assign_epoch(6);
+    assert_eq!(log.epoch_end_offset(5), (4, 1));
+}
+
+#[test]
 fn a_segment_that_is_broken_in_the_middle_of_the_unsynced_part_ends_the_log() {
     let bench = crashed();
     let second = bench.open().view().segments[1].base_offset();

@@ -145,11 +145,12 @@ impl Log {
     }
 
     pub(super) fn save_epochs(&mut self) -> Result<(), LogError> {
-        if self.epochs_unsaved {
+        if self.must_save_epochs() {
             let path = self.path(LEADER_EPOCHS);
             let text = self.epochs.to_text();
             write_file_atomically(&*self.env.host.disk, &path, text.as_bytes()).context("write", &path)?;
             self.epochs_unsaved = false;
+            self.epoch_assigned = false;
         }
         Ok(())
     }

@@ -105,6 +105,7 @@ impl Log {
             unchecked_bytes: 0,
             epochs: Arc::clone(&view.epochs),
             epochs_unsaved,
+            epoch_assigned: false,
             producers: Producers::default(),
             snapshot_offset: None,
             previous_snapshot: None,

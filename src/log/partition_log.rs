@@ -64,6 +64,8 @@ pub struct Log {
     pub(super) unchecked_bytes: u64,
     pub(super) epochs: Arc<EpochTable>,
     pub(super) epochs_unsaved: bool,
+    /// The latest epoch was assigned and is worth saving only once something has been written in it.
+    pub(super) epoch_assigned: bool,
     pub(super) producers: Producers,
     /// Where the newest and the second newest snapshot were taken.
     pub(super) snapshot_offset: Option<Offset>,
@@ -148,10 +150,24 @@ impl Log {
     }
 
     /// Notes that this broker leads in `epoch` from the log's end on.
+    ///
+    /// A log's first epoch is saved with the next checkpoint. A later one is saved once it has records: until then the next start,
+    /// which begins an epoch of its own at the same offset, does not miss it, and ten thousand idle partitions write no files because
+    /// of a restart.
     pub fn assign_epoch(&mut self, epoch: LeaderEpoch) {
+        let (is_first, unsaved) = (self.epochs.latest().is_none(), self.epochs_unsaved);
         if self.note_epoch(epoch, self.log_end_offset) {
+            self.epochs_unsaved = is_first || unsaved;
+            self.epoch_assigned = true;
             self.publish();
         }
+    }
+
+    /// Whether `leader-epoch-checkpoint` lacks something that a recovery would miss.
+    pub(super) fn must_save_epochs(&self) -> bool {
+        let has_records =
+            || self.epochs.entries().last().is_some_and(|latest| latest.start_offset < self.log_end_offset);
+        self.epochs_unsaved || (self.epoch_assigned && has_records())
     }
 
     pub(super) fn note_epoch(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {

@@ -123,9 +123,10 @@ impl Partition {
         self.leader_epoch() != NO_LEADER_EPOCH
     }
 
-    /// Begins (or goes on with) leading in `epoch`.
+    /// Begins (or goes on with) leading in `epoch`. A log that is not open yet hears of it when it opens.
     pub fn lead(&self, epoch: LeaderEpoch) {
         self.leader_epoch.store(epoch, Ordering::Release);
+        self.with_open_log(|log| log.assign_epoch(epoch));
     }
 
     /// Appends one validated batch of a client. The only place where this partition's records come from while it leads.
@@ -212,7 +213,7 @@ impl Partition {
             log_start_offset: checkpointed.log_start_offset,
         };
         match Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how) {
-            Ok((log, recovery)) => {
+            Ok((mut log, recovery)) => {
                 if recovery.truncated_bytes > 0 {
                     tracing::warn!(
                         partition = %self.identity.topic_partition,
@@ -220,6 +221,9 @@ impl Partition {
                         log_end_offset = log.log_end_offset(),
                         "cut an incomplete tail off the log"
                     );
+                }
+                if self.is_leader() {
+                    log.assign_epoch(self.leader_epoch());
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let _ = self.view.set(log.published());
