@@ -128,7 +128,7 @@ impl Log {
         }
         self.active_first_timestamp.get_or_insert(first.max_timestamp);
         self.end_position += bytes as u64;
-        self.unchecked_bytes += bytes as u64;
+        self.appended_bytes += bytes as u64;
         self.log_end_offset = last.next_offset();
         self.publish();
         Ok(Appended {

@@ -60,8 +60,11 @@ pub struct Log {
     pub(super) flushed: Offset,
     /// `flushed` as of the last checkpoint: side files are good for what is below it.
     pub(super) recovery_point: Offset,
-    /// Bytes appended since the last checkpoint.
-    pub(super) unchecked_bytes: u64,
+    /// Bytes that a recovery had to read at the start, and all that were appended since.
+    pub(super) appended_bytes: u64,
+    /// `appended_bytes` as of the end of what is flushed, and as of the recovery point.
+    pub(super) flushed_bytes: u64,
+    pub(super) checkpointed_bytes: u64,
     pub(super) epochs: Arc<EpochTable>,
     pub(super) epochs_unsaved: bool,
     /// The latest epoch was assigned and is worth saving only once something has been written in it.
@@ -122,9 +125,9 @@ impl Log {
         self.recovery_point
     }
 
-    /// Bytes appended since the last [`Log::checkpoint`]: what a recovery would have to read.
+    /// Bytes behind the recovery point: what a recovery would have to read.
     pub fn bytes_since_checkpoint(&self) -> u64 {
-        self.unchecked_bytes
+        self.appended_bytes.saturating_sub(self.checkpointed_bytes)
     }
 
     /// Bytes of all segments.

@@ -11,6 +11,7 @@ pub mod journal;
 mod maintenance;
 mod partition;
 mod partitions;
+mod tail;
 mod waiter;
 
 pub use ack::{AckTicket, AckWait};

@@ -269,6 +269,14 @@ impl Partition {
         self.durable_below.load(Ordering::Acquire) >= offset
     }
 
+    /// Lets the device begin with what the next sync will ask for.
+    pub(super) fn start_writeback(&self) {
+        // A hint: what goes wrong here goes wrong again in the sync, which reports it.
+        if let Some(Ok(writeback)) = self.with_open_log(|log| log.writeback()) {
+            writeback.start();
+        }
+    }
+
     /// The newest view of a log that is open and not offline.
     pub(super) fn open_view(&self) -> Option<Arc<LogView>> {
         if self.health.failure().is_some() || !self.is_open() {
