@@ -233,8 +233,9 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        partition.release_acks(mark.up_to);
+        // The mark first: who is released may append at once, and must not count what is durable by now.
         partition.set_sync_mark(mark);
+        partition.release_acks(mark.up_to);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
         }
@@ -292,6 +293,11 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.disk_has_failed() {
+        // A second sync could say that all is well. What the journal holds of it stays for the next start.
+        partition.fail_acks();
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();

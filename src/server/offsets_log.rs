@@ -8,9 +8,12 @@ use crate::base::{Offset, PartitionIndex};
 use crate::coordinator::group::driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
 use crate::log::{AppendError, NewBatch};
 use crate::records::BatchHeader;
-use crate::replica::{AckTicket, FlushPolicy, Flusher, Partition, PartitionError, Partitions};
+use crate::replica::{FlushPolicy, Flusher, Partition, PartitionError, Partitions, SyncWait};
 
 pub const TOPIC: &str = "__consumer_offsets";
+
+/// What is committed to `__consumer_offsets` counts as if produced with `acks=all`.
+const ACKS_ALL: i16 = -1;
 
 /// Bytes read at once while a partition is loaded.
 const READ_BYTES_MAX: usize = 1 << 20;
@@ -32,14 +35,12 @@ impl ReplicaOffsetsLog {
 
     /// Resolves when everything below `below` is as durable as the policy asks.
     fn durable(&self, partition: &Arc<Partition>, below: Offset) -> CommitWait {
-        if self.policy != FlushPolicy::Sync {
-            return Box::pin(std::future::ready(Ok(())));
+        let wait = SyncWait::new(ACKS_ALL, self.policy);
+        wait.appended(&self.flusher, partition, below);
+        match wait.seal() {
+            Some(synced) => Box::pin(async move { if synced.await { Ok(()) } else { Err(CommitFailed::Storage) } }),
+            None => Box::pin(std::future::ready(Ok(()))),
         }
-        let ticket = AckTicket::new();
-        partition.claim_durable(below, &ticket);
-        ticket.seal();
-        self.flusher.request(partition);
-        Box::pin(async move { if ticket.wait().await { Ok(()) } else { Err(CommitFailed::Storage) } })
     }
 }
 
