@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads the repository's own files")]
 
 mod architecture {
+    mod settings_in_use;
     pub mod source;
 }
 
