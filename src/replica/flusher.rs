@@ -249,6 +249,12 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.is_on_failed_disk() {
+        // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
+        // the journal holds of it stays there for the next start.
+        partition.fail_acks();
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();

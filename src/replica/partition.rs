@@ -265,9 +265,13 @@ impl Partition {
         self.durable_below.load(Ordering::Acquire) >= offset
     }
 
+    pub(super) fn is_on_failed_disk(&self) -> bool {
+        self.health.failure().is_some()
+    }
+
     /// The newest view of a log that is open and not offline.
     pub(super) fn open_view(&self) -> Option<Arc<LogView>> {
-        if self.health.failure().is_some() || !self.is_open() {
+        if self.is_on_failed_disk() || !self.is_open() {
             return None;
         }
         self.view.get().map(|view| view.load_full())
