@@ -51,7 +51,8 @@ mod tests {
         let readiness = Readiness::new("starting");
         let broken = Arc::new(AtomicBool::new(false));
         let looked_at = broken.clone();
-        readiness.depends_on(Box::new(move || looked_at.load(Ordering::Relaxed).then(|| "the disk is gone".to_owned())));
+        readiness
+            .depends_on(Box::new(move || looked_at.load(Ordering::Relaxed).then(|| "the disk is gone".to_owned())));
         assert_eq!(readiness.missing().as_deref(), Some("starting"));
         readiness.ready();
         assert_eq!(readiness.missing(), None);
