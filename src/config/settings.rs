@@ -9,6 +9,7 @@ use super::ConfigError;
 use super::listeners::{self, AdvertisedListener, Listener};
 use super::reader::Reader;
 use crate::metadata::config::value::{host_and_port, split_list, voter};
+use crate::telemetry::logs;
 
 /// What one node is started with.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ pub struct BrokerSettings {
     pub advertised_listeners: Vec<AdvertisedListener>,
     pub inter_broker_listener: String,
     pub controller_listener_names: Vec<String>,
-    /// At least one.
+    /// Exactly one in this version.
     pub log_dirs: Vec<PathBuf>,
     /// `None`: the first of `log_dirs`.
     pub metadata_log_dir: Option<PathBuf>,
@@ -39,7 +40,7 @@ pub struct BrokerSettings {
     pub producers: ProducerSettings,
     pub replication: ReplicationSettings,
     pub quorum: QuorumSettings,
-    /// A filter such as `info,barnabas::api=debug`.
+    /// A filter such as `info,barnabas::coordinator=debug`.
     pub log_level: String,
     pub log_format: LogFormatSetting,
     /// Everything that was set, by Kafka's name, as it was written: what topics and groups inherit, and DescribeConfigs shows.
@@ -215,7 +216,7 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
             high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
         },
         quorum: quorum(reader),
-        log_level: reader.text("log.level"),
+        log_level: log_level(reader),
         log_format: match reader.text("log.format").as_str() {
             "json" => LogFormatSetting::Json,
             _ => LogFormatSetting::Text,
@@ -252,7 +253,21 @@ fn roles(reader: &Reader<'_>) -> Roles {
 fn log_dirs(reader: &Reader<'_>) -> Vec<PathBuf> {
     let (dirs, dir) = (reader.list("log.dirs"), reader.list("log.dir"));
     let chosen = if dirs.is_empty() { dir } else { dirs };
+    if chosen.len() > 1 {
+        reader.problem(format!(
+            "log.dirs names {} directories; this version keeps its data in one: join the disks below the file system, or name one",
+            chosen.len()
+        ));
+    }
     chosen.into_iter().map(PathBuf::from).collect()
+}
+
+fn log_level(reader: &Reader<'_>) -> String {
+    let filter = reader.text("log.level");
+    if let Err(error) = logs::check(&filter) {
+        reader.problem(format!("log.level: {error}"));
+    }
+    filter
 }
 
 fn http_listener(reader: &Reader<'_>) -> Option<(String, u16)> {

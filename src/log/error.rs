@@ -20,6 +20,10 @@ pub enum LogError {
     #[error("no whole batch at byte {position} of {path}: {reason}")]
     Corrupt { path: PathBuf, position: u64, reason: String },
 
+    /// A small text file beside the logs that does not say what it must.
+    #[error("{path} cannot be understood: {reason}")]
+    Text { path: PathBuf, reason: String },
+
     #[error("offset {offset} is outside the log's {start} to {end}")]
     OffsetOutOfRange { offset: Offset, start: Offset, end: Offset },
 }

@@ -143,6 +143,9 @@ impl Partition {
             self.note_storage(error);
         }
         let appended = appended?;
+        if self.health.is_full() {
+            self.health.note_room(self.env.host.clock.monotonic_ms());
+        }
         self.dirty.store(true, Ordering::Release);
         self.waiters.wake_all();
         Ok(appended)
@@ -151,7 +154,7 @@ impl Partition {
     /// Trouble with a file ends the trust in its disk, unless the disk is only full.
     pub fn note_storage(&self, error: &LogError) {
         if error.is_disk_full() {
-            tracing::warn!(partition = %self.identity.topic_partition, %error, "the disk is full; writes are refused until there is room");
+            self.health.note_full(error, self.env.host.clock.monotonic_ms());
         } else {
             self.health.fail(&error.to_string());
         }

@@ -2,6 +2,7 @@
 //! apart in order.
 
 mod connection;
+mod data_directory;
 mod identity;
 mod input;
 mod listener;
@@ -25,13 +26,17 @@ pub use node::Node;
 /// Threads for what may wait for a device, beside those that own connections.
 const BLOCKING_THREADS_MAX: usize = 16;
 
-/// Runs a node until SIGTERM or SIGINT, then stops it cleanly.
+/// Runs a node until SIGTERM, SIGINT or SIGHUP (its terminal is gone), then stops it cleanly.
 pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
     let format = match loaded.settings.log_format {
         LogFormatSetting::Text => LogFormat::Text,
         LogFormatSetting::Json => LogFormat::Json,
     };
     let log_control = logs::start(&loaded.settings.log_level, format)?;
+    match &loaded.file {
+        Some(file) => tracing::info!(version = env!("CARGO_PKG_VERSION"), settings = %file.display(), "starting"),
+        None => tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting without a settings file"),
+    }
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -42,10 +47,12 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut hangup = signal(SignalKind::hangup())?;
         let node = Node::start(Host::real(), loaded.settings, log_control).await?;
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
             _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+            _ = hangup.recv() => tracing::info!("SIGHUP: stopping"),
         }
         node.stop().await?;
         tracing::info!("stopped");

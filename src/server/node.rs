@@ -29,6 +29,7 @@ use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::journal::{self, Journal};
 use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
+use crate::server::data_directory;
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
@@ -63,7 +64,7 @@ impl Node {
     pub async fn start(host: Host, settings: BrokerSettings, log_control: LogControl) -> Result<Node, StartError> {
         let started = host.clock.monotonic_nanos();
         let log_dir = only_log_dir(&settings)?;
-        let directory = take_directory(&host, &log_dir)?;
+        let directory = data_directory::take(&host, &log_dir)?;
         let telemetry = Telemetry::new(host.clock.now_ms());
         let readiness = Arc::new(Readiness::new("starting"));
         let stopping = watch::Sender::new(false);
@@ -79,7 +80,8 @@ impl Node {
             controller.register_broker(Registering { registration, cluster_id: identity.cluster_id.clone() }).await?;
         // What the metadata says counts: a node that crashed right after its first registration has an identity there already.
         let identity = identity.agreeing_with(&quorum.image().cluster_id)?;
-        if !identity.is_known {
+        let first_start = !identity.is_known;
+        if first_start {
             identity.keep(&host, &log_dir, settings.node_id)?;
         }
 
@@ -105,6 +107,7 @@ impl Node {
         let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy));
         let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, group_config(&settings)));
 
+        let bound = listeners.first().map(Listener::local_addr).transpose()?;
         let broker = Arc::new(Broker {
             host: host.clone(),
             options: broker_options(&settings),
@@ -118,7 +121,7 @@ impl Node {
             log_control,
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
-        telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
+        telemetry.add_source(Arc::new(BrokerSource::new(&broker, bound)));
         tasks.spawn(follow_metadata(broker.clone(), stopping.subscribe()));
         tasks.spawn(until_stopped(groups.clone().run_timers(), stopping.subscribe()));
         groups.clone().load_all().await;
@@ -152,9 +155,13 @@ impl Node {
             node_id = settings.node_id,
             cluster_id = %broker.image().cluster_id,
             log_dir = %log_dir.display(),
-            listeners = ?addresses,
-            http = ?http_address,
-            after_clean_shutdown = clean,
+            listeners = shown(&addresses),
+            http = http_address.map(tracing::field::display),
+            last_stop = match (first_start, clean) {
+                (true, _) => "none: first start",
+                (false, true) => "clean",
+                (false, false) => "not clean",
+            },
             "ready in {millis} ms"
         );
         Ok(Node {
@@ -200,20 +207,9 @@ impl Node {
     }
 }
 
+/// The settings are refused before this where they name several.
 fn only_log_dir(settings: &BrokerSettings) -> Result<PathBuf, StartError> {
-    match settings.log_dirs.as_slice() {
-        [dir] => Ok(dir.clone()),
-        dirs => Err(format!("log.dirs names {} directories; this version keeps its data in one", dirs.len()).into()),
-    }
-}
-
-fn take_directory(host: &Host, log_dir: &Path) -> Result<Box<dyn Send + Sync>, StartError> {
-    let named = |action: &str, error: std::io::Error| format!("cannot {action} {}: {error}", log_dir.display());
-    host.disk.create_dir_all(log_dir).map_err(|error| named("make", error))?;
-    host.disk.lock_dir(log_dir).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => format!("{} is in use by another process", log_dir.display()).into(),
-        _ => named("lock", error).into(),
-    })
+    settings.log_dirs.first().cloned().ok_or_else(|| "log.dirs names no directory".into())
 }
 
 async fn open_http(
@@ -224,7 +220,7 @@ async fn open_http(
     tasks: &mut tokio::task::JoinSet<()>,
 ) -> Result<Option<SocketAddr>, StartError> {
     let Some((host, port)) = &settings.http_listener else { return Ok(None) };
-    let listener = admin::bind(resolve(host, *port)?).await?;
+    let listener = admin::bind(resolve("http.listener", host, *port)?).await?;
     let address = listener.local_addr()?;
     let mut stopping = stopping.subscribe();
     let stop = async move {
@@ -234,9 +230,20 @@ async fn open_http(
     Ok(Some(address))
 }
 
-fn resolve(host: &str, port: u16) -> Result<SocketAddr, StartError> {
-    let mut addresses = (host, port).to_socket_addrs().map_err(|error| format!("cannot resolve {host}: {error}"))?;
-    addresses.next().ok_or_else(|| format!("{host} has no address").into())
+fn resolve(setting: &str, host: &str, port: u16) -> Result<SocketAddr, StartError> {
+    let named = |error| format!("{setting}: cannot resolve {host}: {error}");
+    let mut addresses = (host, port).to_socket_addrs().map_err(named)?;
+    addresses.next().ok_or_else(|| format!("{setting}: {host} has no address").into())
+}
+
+/// What to do about an address that cannot be listened on.
+fn bind_hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "; another broker may be running on it; set listeners",
+        std::io::ErrorKind::PermissionDenied => "; ports below 1024 are the system's; set listeners",
+        std::io::ErrorKind::AddrNotAvailable => "; this machine has no such address; set listeners",
+        _ => "",
+    }
 }
 
 fn bind_all(settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<Listener>, StartError> {
@@ -251,12 +258,12 @@ fn bind_all(settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<List
     let mut bound = Vec::new();
     for listener in settings.listeners.iter().filter(|listener| !listener.is_controller) {
         let address = match &listener.host {
-            Some(host) => resolve(host, listener.port)?,
+            Some(host) => resolve("listeners", host, listener.port)?,
             None => SocketAddr::from(([0u16; 8], listener.port)),
         };
         let metrics = telemetry.listener(&listener.name);
         let socket = Listener::bind(listener.name.as_str().into(), address, options, quota.clone(), metrics)
-            .map_err(|error| format!("cannot listen on {}://{address}: {error}", listener.name))?;
+            .map_err(|error| format!("cannot listen on {}://{address}: {error}{}", listener.name, bind_hint(&error)))?;
         bound.push(socket);
     }
     Ok(bound)
@@ -324,7 +331,8 @@ fn open_journal(
     if !clean {
         let recovery = journal::recover(&*host.disk, log_dir)?;
         if recovery.entries > 0 {
-            tracing::info!(?recovery, "replayed the flush journal");
+            let (entries, skipped, bytes) = (recovery.entries, recovery.skipped, recovery.bytes);
+            tracing::info!(entries, skipped, bytes, "replayed the flush journal");
         }
     }
     match policy {
@@ -402,6 +410,11 @@ fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
         producer_expiration_ms: settings.producers.id_expiration_ms,
         tail_bytes_max: TAIL_BYTES_MAX,
     }
+}
+
+/// `PLAINTEXT://127.0.0.1:9092, ...`
+fn shown(addresses: &[(Arc<str>, SocketAddr)]) -> String {
+    addresses.iter().map(|(name, address)| format!("{name}://{address}")).collect::<Vec<_>>().join(", ")
 }
 
 /// One thread per core, unless the operator says otherwise.

@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::api::{Broker, Refused, RequestContext};
+use crate::api::{Broker, Refused, RequestContext, refused};
 use crate::base::ErrorCode;
 use crate::base::ids::{NO_PRODUCER_EPOCH, NO_PRODUCER_ID};
+use crate::telemetry::Reason;
 use crate::wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
 pub async fn handle(
     broker: &Arc<Broker>,
-    _context: &RequestContext,
+    context: &RequestContext,
     request: InitProducerIdRequest,
 ) -> Result<InitProducerIdResponse, Refused> {
-    let refused = |error: ErrorCode| {
+    let answer = |error: ErrorCode| {
         InitProducerIdResponse::default()
             .with_error_code(error.code())
             .with_producer_id(NO_PRODUCER_ID.into())
@@ -25,19 +26,21 @@ pub async fn handle(
         let error = if transactional_id.is_empty() {
             ErrorCode::INVALID_REQUEST
         } else {
+            let detail = "transactions are not there yet: producers with a transactional.id are refused";
+            refused::report_answered(broker, context, Reason::NotSupported, &detail);
             ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         };
-        return Ok(refused(error));
+        return Ok(answer(error));
     }
     match broker.producer_ids.next(&broker.controller).await {
         Ok(Some(id)) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
         Ok(None) => {
             tracing::error!("no producer id can be handed out: all there can be are used up");
-            Ok(refused(ErrorCode::UNKNOWN_SERVER_ERROR))
+            Ok(answer(ErrorCode::UNKNOWN_SERVER_ERROR))
         }
         Err(error) => {
             tracing::error!(%error, "no producer id can be handed out");
-            Ok(refused(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
+            Ok(answer(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
         }
     }
 }

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use crate::api::answer::Answer;
-use crate::api::{Broker, Refused, RequestContext, dispatch, errors};
+use crate::api::{Broker, Refused, RequestContext, dispatch, errors, refused};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
 use crate::replica::{Partition, SyncWait, TopicReplicas};
+use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
     BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
@@ -26,6 +27,7 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     let acks = request.acks;
     let produce = Produce {
         broker,
+        context,
         version: context.api_version,
         transactional: request.transactional_id.is_some(),
         acks_are_legal: matches!(acks, -1..=1),
@@ -91,6 +93,7 @@ fn failure(index: i32, error: ErrorCode) -> PartitionProduceResponse {
 
 struct Produce<'a> {
     broker: &'a Arc<Broker>,
+    context: &'a RequestContext,
     version: i16,
     transactional: bool,
     acks_are_legal: bool,
@@ -140,14 +143,14 @@ impl Produce<'_> {
         let received = data.records.unwrap_or_default();
         let (header, batch) = match records::single_batch(&received, self.version) {
             Ok(single) => single,
-            Err(error) => return rejected(index, partition, &error),
+            Err(error) => return self.rejected(index, partition, &error),
         };
         if header.is_transactional() && !self.transactional {
             return failure(index, ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }
         let validated = match records::validate(batch, &replicas.append_rules, self.now) {
             Ok(validated) => validated,
-            Err(error) => return rejected(index, partition, &error),
+            Err(error) => return self.rejected(index, partition, &error),
         };
         if header.is_transactional() {
             // No transaction can be open yet: there is no transaction coordinator in this version.
@@ -161,6 +164,13 @@ impl Produce<'_> {
                 self.append(replicas, partition, index, &NewBatch { header: *header, bytes })
             }
         }
+    }
+
+    /// Answers a refused batch, and says so in the refusal log: sending it again does not help.
+    fn rejected(&self, index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+        let detail = format!("{}: {error}", partition.identity.topic_partition);
+        refused::report_answered(self.broker, self.context, Reason::InvalidRecords, &detail);
+        rejected(index, partition, error)
     }
 
     fn append(
