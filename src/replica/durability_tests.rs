@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use uuid::Uuid;
 
+use super::flusher::{Rounds, targets};
 use super::journal::{self, Journal};
 use super::tail::TailBound;
 use super::*;
@@ -78,7 +79,7 @@ impl World {
     /// Waits for the answer. Whether it was a good one.
     async fn produce(&self, index: i32, acks: i16) -> bool {
         match self.append(index, acks, 10) {
-            Some(synced) => synced.await,
+            Some(synced) => synced.await.is_ok(),
             None => true,
         }
     }
@@ -170,7 +171,7 @@ async fn a_failed_sync_fails_the_answer_and_is_not_tried_again() {
         partition.claim_durable(1, &late);
         late.seal();
         world.flusher.request(&partition);
-        assert!(!late.wait().await, "a second sync would say that all is well");
+        assert!(late.wait().await.is_err(), "a second sync would say that all is well");
         assert!(world.partitions.failure().is_some());
     }
 }
@@ -180,7 +181,7 @@ fn a_request_whose_sync_failed_before_it_was_sealed_is_told_so() {
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     let partition = world.partition(0);
     let wait = SyncWait::new(-1, FlushPolicy::Sync);
-    partition.take_offline("gone");
+    partition.retire();
     wait.appended(&world.flusher, &partition, 1);
     // The flusher answers for the claim, whenever it comes to it.
     world.flusher.stop();
@@ -277,4 +278,41 @@ fn an_empty_partition_knows_the_epoch_it_is_led_in() {
     world.partitions.apply(&image(1), true);
     // Open before, open with records, opened only now.
     assert_eq!((epochs(0), epochs(1), epochs(2)), (vec![(1, 0)], vec![(0, 0), (1, 1)], vec![(1, 0)]));
+}
+
+#[tokio::test]
+async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_about_the_disk() {
+    let world = World::new(FlushPolicy::Sync, i64::MAX);
+    let partition = world.partition(0);
+    let host = world.sim.host();
+    let rounds = Rounds::new(None, host.clock.clone(), Telemetry::new(0));
+    for begun in [false, true] {
+        let world = World::new(FlushPolicy::Sync, i64::MAX);
+        let partition = world.partition(0);
+        world.append(0, 1, 10);
+        let ticket = AckTicket::new();
+        partition.claim_durable(1, &ticket);
+        ticket.seal();
+        let begin = || targets(&partition).expect("something to sync");
+        let collected = begun.then(begin);
+        world.partitions.apply(&Image::empty(), false);
+        match collected {
+            Some((targets, mark)) => rounds.finish(&partition, &targets, mark),
+            None => assert!(targets(&partition).is_none()),
+        }
+        assert_eq!(ticket.wait().await, Err(AckFailure::NotLeader));
+        assert_eq!(world.partitions.failure(), None);
+        world.partitions.apply(&image(0), false);
+        assert!(world.produce(0, -1).await, "a new topic of the name is served");
+        let batch = BatchBuilder::new(Codec::None).finish(0, -1);
+        let header = BatchHeader::parse(&batch).unwrap();
+        let refused = partition.append(&NewBatch { header, bytes: &batch });
+        assert!(matches!(refused, Err(PartitionError::NotLeader)), "{refused:?}");
+    }
+    // While it is in service, the same error is one of the disk.
+    world.append(0, 1, 10);
+    let (targets, mark) = targets(&partition).expect("something to sync");
+    world.sim.disk.rename(&partition.dir, Path::new("/data/moved")).unwrap();
+    rounds.finish(&partition, &targets, mark);
+    assert!(world.partitions.failure().is_some());
 }

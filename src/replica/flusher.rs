@@ -61,7 +61,7 @@ impl Flusher {
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
         let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
-        let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
+        let mut rounds = Rounds::new(journal, clock, telemetry);
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || {
@@ -140,7 +140,7 @@ struct Piece {
 }
 
 /// The thread's own state.
-struct Rounds {
+pub(super) struct Rounds {
     journal: Option<Journal>,
     /// Partitions with something in the journal that their own files have not been synced for.
     journaled: Vec<Arc<Partition>>,
@@ -149,6 +149,10 @@ struct Rounds {
 }
 
 impl Rounds {
+    pub(super) fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> Rounds {
+        Rounds { journal, journaled: Vec::new(), clock, telemetry }
+    }
+
     fn flush(&mut self, partitions: &[Arc<Partition>]) {
         let started = self.clock.monotonic_nanos();
         let mut small = Vec::new();
@@ -275,7 +279,7 @@ impl Rounds {
         }
     }
 
-    fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
+    pub(super) fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
                 partition.with_open_log(|log| log.note_flushed(targets));
@@ -284,7 +288,12 @@ impl Rounds {
                 partition.release_acks(targets.up_to());
             }
             Err(error) => {
-                self.telemetry.disk.flush_failed();
+                if partition.is_retired() {
+                    // Nothing of it has to be kept, also not what the journal holds.
+                    partition.journaled.store(false, Ordering::Relaxed);
+                } else {
+                    self.telemetry.disk.flush_failed();
+                }
                 partition.fail_disk(&error.to_string());
             }
         }
@@ -292,7 +301,7 @@ impl Rounds {
 }
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
-fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+pub(super) fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
     if partition.disk_has_failed() {
         // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
         // the journal holds of it stays there for the next start.
@@ -313,7 +322,7 @@ fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
             None
         }
         None => {
-            // Deleted or offline: nothing of it has to be kept.
+            // Retired or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
             partition.fail_acks();
             None

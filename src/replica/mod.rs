@@ -17,7 +17,7 @@ mod sync_wait;
 mod tail;
 mod waiter;
 
-pub use ack::{AckTicket, AckWait};
+pub use ack::{AckFailure, AckTicket, AckWait};
 pub use checkpoints::Checkpoints;
 pub use dir_health::DirHealth;
 pub use error::PartitionError;

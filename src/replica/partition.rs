@@ -15,7 +15,7 @@ use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
-use crate::replica::ack::AckTicket;
+use crate::replica::ack::{AckFailure, AckTicket};
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
 use crate::replica::waiter::Waiters;
@@ -33,6 +33,8 @@ enum Slot {
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
     Offline(Arc<str>),
+    /// Deleted, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
+    Retired,
 }
 
 /// Everything before a byte of a segment, and below the offset that belongs there, is durable: in the file or in the flush journal.
@@ -152,7 +154,7 @@ impl Partition {
     pub fn note_storage(&self, error: &LogError) {
         if error.is_disk_full() {
             tracing::warn!(partition = %self.identity.topic_partition, %error, "the disk is full; writes are refused until there is room");
-        } else {
+        } else if !self.is_retired() {
             self.health.fail(&error.to_string());
         }
     }
@@ -188,7 +190,7 @@ impl Partition {
     pub fn with_open_log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> Option<T> {
         match &mut *self.slot.lock() {
             Slot::Open(log) => Some(work(log)),
-            Slot::Unopened(_) | Slot::Offline(_) => None,
+            Slot::Unopened(_) | Slot::Offline(_) | Slot::Retired => None,
         }
     }
 
@@ -202,7 +204,7 @@ impl Partition {
         match &mut **slot {
             Slot::Open(log) => Ok(log),
             Slot::Offline(reason) => Err(PartitionError::Offline(reason.clone())),
-            Slot::Unopened(_) => Err(PartitionError::NotLeader),
+            Slot::Unopened(_) | Slot::Retired => Err(PartitionError::NotLeader),
         }
     }
 
@@ -296,8 +298,12 @@ impl Partition {
     }
 
     /// A sync or journal write failed: nothing on this disk is acknowledged any more.
+    ///
+    /// Not when the partition was retired meanwhile: its directory is renamed without asking who still works in it.
     pub(super) fn fail_disk(&self, reason: &str) {
-        self.health.fail(reason);
+        if !self.is_retired() {
+            self.health.fail(reason);
+        }
         self.fail_acks();
     }
 
@@ -317,27 +323,32 @@ impl Partition {
         let mut pending = self.pending_acks.lock();
         while pending.front().is_some_and(|ack| ack.below <= below) {
             if let Some(ack) = pending.pop_front() {
-                ack.ticket.release(true);
+                ack.ticket.release(Ok(()));
             }
         }
     }
 
-    /// The disk failed, or the partition goes away: who waits will not get what it waits for.
+    /// The disk failed, or the partition went away: who waits will not get what it waits for.
     pub fn fail_acks(&self) {
+        let failure = if self.is_retired() { AckFailure::NotLeader } else { AckFailure::Storage };
         for ack in self.pending_acks.lock().drain(..) {
-            ack.ticket.release(false);
+            ack.ticket.release(Err(failure));
         }
         self.waiters.wake_all();
     }
 
-    /// Takes the partition out of service for good.
-    pub fn take_offline(&self, reason: &str) -> Option<Log> {
-        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Offline(reason.into()));
+    /// Takes the partition out of service for good: it was deleted, or the node stops.
+    pub fn retire(&self) -> Option<Log> {
+        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Retired);
         self.fail_acks();
         match before {
             Slot::Open(log) => Some(*log),
-            Slot::Unopened(_) | Slot::Offline(_) => None,
+            Slot::Unopened(_) | Slot::Offline(_) | Slot::Retired => None,
         }
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        matches!(*self.slot.lock(), Slot::Retired)
     }
 
     pub fn is_open(&self) -> bool {
@@ -353,7 +364,7 @@ impl Partition {
                 log_start_offset: Some(log.log_start_offset()),
             }),
             Slot::Unopened(checkpointed) => Some(*checkpointed),
-            Slot::Offline(_) => None,
+            Slot::Offline(_) | Slot::Retired => None,
         }
     }
 }

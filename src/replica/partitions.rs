@@ -198,7 +198,7 @@ impl Partitions {
     /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
     fn retire(&self, topic: &TopicReplicas) {
         for partition in topic.partitions.iter().flatten() {
-            drop(partition.take_offline("the topic was deleted"));
+            drop(partition.retire());
             let doomed = self.log_dir.join(format!("{}.{}-delete", partition.identity.topic_partition, topic.id));
             match self.env.host.disk.rename(&partition.dir, &doomed) {
                 Ok(()) => self.doomed.lock().push(doomed),
@@ -256,7 +256,7 @@ impl Partitions {
         let mut checkpoints = self.checkpoints();
         for topic in self.topics() {
             for partition in topic.partitions.iter().flatten() {
-                if let Some(log) = partition.take_offline("the broker is stopping") {
+                if let Some(log) = partition.retire() {
                     let end = log.log_end_offset();
                     log.close()?;
                     checkpoints.recovery_points.insert(partition.identity.topic_partition.clone(), end);
