@@ -9,7 +9,6 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::base::MonotonicMs;
 use crate::host::Clock;
-use crate::replica::checkpoints::Checkpoints;
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -103,7 +102,6 @@ impl Maintenance {
         let mut retention = Due::new(self.intervals.retention_ms, now);
         let mut producers = Due::new(self.intervals.producer_check_ms, now);
         let mut tail = TailBound::new(self.intervals.tail_bytes_max);
-        let mut saved = Checkpoints::default();
         while self.wait() {
             let now = self.clock.monotonic_ms();
             self.flush_by_topic_setting(now);
@@ -123,7 +121,7 @@ impl Maintenance {
             self.remove_deleted_segments();
             let settled = tail.step(&self.partitions, &self.flusher);
             if settled || checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-                self.save_checkpoints(&mut saved);
+                self.save_checkpoints();
             }
             self.telemetry.upkeep(now);
         }
@@ -220,19 +218,12 @@ impl Maintenance {
     }
 
     /// Moves every log's recovery point to what is synced, then writes the files that a start reads.
-    fn save_checkpoints(&self, saved: &mut Checkpoints) {
+    fn save_checkpoints(&self) {
         self.each_partition(|partition| {
             if let Some(Err(error)) = partition.with_open_log(|log| log.checkpoint()) {
                 partition.note_storage(&error);
             }
         });
-        let current = self.partitions.checkpoints();
-        if current == *saved {
-            return;
-        }
-        match current.save(self.partitions.disk(), self.partitions.log_dir()) {
-            Ok(()) => *saved = current,
-            Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
-        }
+        self.partitions.save_checkpoints();
     }
 }

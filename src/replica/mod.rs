@@ -13,6 +13,7 @@ pub mod journal;
 mod maintenance;
 mod partition;
 mod partitions;
+mod strays;
 mod sync_wait;
 mod tail;
 mod waiter;

@@ -18,6 +18,7 @@ use crate::metadata::config::LogConfig;
 use crate::replica::ack::{AckFailure, AckTicket};
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
+use crate::replica::strays::set_aside;
 use crate::replica::waiter::Waiters;
 
 /// What opening the log needs to know of the last shutdown, read once from the checkpoint files.
@@ -28,11 +29,18 @@ pub struct Checkpointed {
     pub log_start_offset: Option<Offset>,
 }
 
+impl Checkpointed {
+    /// Whether it says nothing that a new log would not say.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.recovery_point == 0 && self.log_start_offset.is_none_or(|start| start == 0)
+    }
+}
+
 enum Slot {
     Unopened(Checkpointed),
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
-    Offline(Arc<str>),
+    Offline(Arc<str>, Checkpointed),
     /// Deleted, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
     Retired,
 }
@@ -190,7 +198,7 @@ impl Partition {
     pub fn with_open_log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> Option<T> {
         match &mut *self.slot.lock() {
             Slot::Open(log) => Some(work(log)),
-            Slot::Unopened(_) | Slot::Offline(_) | Slot::Retired => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
         }
     }
 
@@ -199,22 +207,40 @@ impl Partition {
             return Err(PartitionError::Offline(reason.clone()));
         }
         if let Slot::Unopened(checkpointed) = **slot {
-            **slot = self.open(checkpointed);
+            match self.open(checkpointed) {
+                Ok(log) => **slot = Slot::Open(log),
+                // Its directory could not be set aside. Perhaps next time.
+                Err(error @ LogError::InconsistentTopicId { .. }) => return Err(AppendError::Storage(error).into()),
+                Err(error) => **slot = Slot::Offline(error.to_string().into(), checkpointed),
+            }
         }
         match &mut **slot {
             Slot::Open(log) => Ok(log),
-            Slot::Offline(reason) => Err(PartitionError::Offline(reason.clone())),
+            Slot::Offline(reason, _) => Err(PartitionError::Offline(reason.clone())),
             Slot::Unopened(_) | Slot::Retired => Err(PartitionError::NotLeader),
         }
     }
 
-    fn open(&self, checkpointed: Checkpointed) -> Slot {
-        let how = OpenHow {
-            clean_shutdown: checkpointed.clean_shutdown,
-            recovery_point: checkpointed.recovery_point,
-            log_start_offset: checkpointed.log_start_offset,
+    fn open(&self, checkpointed: Checkpointed) -> Result<Box<Log>, LogError> {
+        let open = |checkpointed: Checkpointed| {
+            let how = OpenHow {
+                clean_shutdown: checkpointed.clean_shutdown,
+                recovery_point: checkpointed.recovery_point,
+                log_start_offset: checkpointed.log_start_offset,
+            };
+            Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how)
         };
-        match Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how) {
+        let mut opened = open(checkpointed);
+        if matches!(opened, Err(LogError::InconsistentTopicId { .. })) {
+            // Left by a deleted topic of the name, whose directory could not be renamed then (B9).
+            match set_aside(&self.env.host, &self.dir) {
+                Ok(_) => opened = open(Checkpointed::default()),
+                Err(error) => {
+                    tracing::error!(dir = %self.dir.display(), %error, "cannot set another topic's directory aside");
+                }
+            }
+        }
+        match opened {
             Ok((mut log, recovery)) => {
                 if recovery.truncated_bytes > 0 {
                     tracing::warn!(
@@ -229,11 +255,11 @@ impl Partition {
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let _ = self.view.set(log.published());
-                Slot::Open(Box::new(log))
+                Ok(Box::new(log))
             }
             Err(error) => {
                 tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
-                Slot::Offline(error.to_string().into())
+                Err(error)
             }
         }
     }
@@ -343,7 +369,7 @@ impl Partition {
         self.fail_acks();
         match before {
             Slot::Open(log) => Some(*log),
-            Slot::Unopened(_) | Slot::Offline(_) | Slot::Retired => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
         }
     }
 
@@ -355,6 +381,15 @@ impl Partition {
         matches!(*self.slot.lock(), Slot::Open(_))
     }
 
+    /// Whether its log was never looked at since an unclean shutdown: a clean one must not be claimed for it.
+    pub(super) fn is_unchecked(&self) -> bool {
+        match &*self.slot.lock() {
+            Slot::Unopened(checkpointed) => !checkpointed.clean_shutdown && self.exists_on_disk(),
+            Slot::Offline(..) => true,
+            Slot::Open(_) | Slot::Retired => false,
+        }
+    }
+
     /// What the checkpoint files should say of this partition now.
     pub fn checkpoint(&self) -> Option<Checkpointed> {
         match &*self.slot.lock() {
@@ -363,8 +398,8 @@ impl Partition {
                 recovery_point: log.recovery_point(),
                 log_start_offset: Some(log.log_start_offset()),
             }),
-            Slot::Unopened(checkpointed) => Some(*checkpointed),
-            Slot::Offline(_) | Slot::Retired => None,
+            Slot::Unopened(checkpointed) | Slot::Offline(_, checkpointed) => Some(*checkpointed),
+            Slot::Retired => None,
         }
     }
 }

@@ -29,6 +29,7 @@ struct State {
     writes: u64,
     writes_until_cut: Option<u64>,
     syncs_until_failure: Option<u64>,
+    renames_fail: bool,
     capacity_bytes: u64,
     locked: Vec<usize>,
 }
@@ -46,6 +47,7 @@ impl SimDisk {
                 writes: 0,
                 writes_until_cut: None,
                 syncs_until_failure: None,
+                renames_fail: false,
                 capacity_bytes: u64::MAX,
                 locked: Vec::new(),
             })),
@@ -66,6 +68,11 @@ impl SimDisk {
     /// Makes the `count`th sync from now fail (1 is the next one), and lose what it should have kept.
     pub fn fail_sync_at(&self, count: u64) {
         self.state.lock().syncs_until_failure = Some(count);
+    }
+
+    /// Makes renaming fail, or work again.
+    pub fn fail_renames(&self, fail: bool) {
+        self.state.lock().renames_fail = fail;
     }
 
     /// How much all files together may hold.
@@ -257,6 +264,14 @@ impl Disk for SimDisk {
         let (from_dir, from_name) = state.find_parent(from)?;
         let (to_dir, to_name) = state.find_parent(to)?;
         let id = state.child(from_dir, &from_name)?.ok_or_else(not_found)?;
+        if let Some(there) = state.child(to_dir, &to_name)?
+            && state.dir(there).is_ok_and(|there| !there.seen.is_empty())
+        {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        if state.renames_fail {
+            return Err(io::Error::other("the simulated device failed"));
+        }
         state.atomic_change()?;
         state.dir(from_dir)?.seen.remove(&from_name);
         state.dir(to_dir)?.seen.insert(to_name, id);
