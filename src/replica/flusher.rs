@@ -207,10 +207,8 @@ impl Rounds {
             .journal
             .as_ref()
             .is_some_and(|journal| journal.has_room(pieces.iter().map(|piece| (&piece.place, piece.len))));
-        if !fits && !pieces.is_empty() {
-            self.sync_journaled();
-        }
-        let Some(journal) = &mut self.journal else {
+        let fits = fits || pieces.is_empty() || self.sync_journaled();
+        let Some(journal) = self.journal.as_mut().filter(|_| fits) else {
             return pieces.into_iter().map(|piece| piece.partition).collect();
         };
         let mut failed = Vec::new();
@@ -245,15 +243,20 @@ impl Rounds {
         }
     }
 
-    /// Syncs the files of everything that is only in the journal, and begins the journal again.
-    fn sync_journaled(&mut self) {
+    /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
+    fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
         if partitions.is_empty() {
-            return;
+            return true;
         }
         self.sync(&partitions);
         let all_safe = partitions.iter().all(|partition| !partition.journaled.load(Ordering::Relaxed));
-        let Some(journal) = &mut self.journal else { return };
+        if !all_safe && partitions.iter().all(|partition| !partition.disk_has_failed()) {
+            // For want of descriptors, say.
+            self.journaled = partitions;
+            return false;
+        }
+        let Some(journal) = &mut self.journal else { return true };
         if all_safe && let Err(error) = journal.begin_again() {
             tracing::error!(%error, "the flush journal is given up; every partition is synced by itself from now on");
             self.journal = None;
@@ -261,6 +264,7 @@ impl Rounds {
             // Some partition could not be synced. Its disk is offline by now; the entries stay for the next start.
             self.journal = None;
         }
+        true
     }
 
     /// Starts the device on every file first and waits for each afterwards, so that one round costs about one wait.
@@ -286,6 +290,12 @@ impl Rounds {
                 partition.set_sync_mark(mark);
                 partition.journaled.store(false, Ordering::Relaxed);
                 partition.release_acks(targets.up_to());
+            }
+            Err(error) if error.is_passing() => {
+                // Only a directory was not opened. Who waits is told so and may come again; then everything is synced once more.
+                partition.with_open_log(|log| log.note_not_flushed(targets));
+                partition.note_storage(&error);
+                partition.fail_acks();
             }
             Err(error) => {
                 if partition.is_retired() {

@@ -81,6 +81,8 @@ pub struct Partition {
     durable_below: AtomicI64,
     /// Used by the flusher alone.
     sync_mark: Mutex<Option<SyncMark>>,
+    /// The last try to open the log failed for want of something, and the log says so.
+    open_failed: AtomicBool,
     /// When the housekeeper first saw it dirty; 0 while it is not.
     dirty_since_ms: AtomicU64,
 }
@@ -110,6 +112,7 @@ impl Partition {
             journaled: AtomicBool::new(false),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
+            open_failed: AtomicBool::new(false),
             dirty_since_ms: AtomicU64::new(0),
         }
     }
@@ -158,10 +161,12 @@ impl Partition {
         Ok(appended)
     }
 
-    /// Trouble with a file ends the trust in its disk, unless the disk is only full.
+    /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory.
     pub fn note_storage(&self, error: &LogError) {
         if error.is_disk_full() {
             tracing::warn!(partition = %self.identity.topic_partition, %error, "the disk is full; writes are refused until there is room");
+        } else if error.is_passing() {
+            tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
         } else if !self.is_retired() {
             self.health.fail(&error.to_string());
         }
@@ -209,8 +214,10 @@ impl Partition {
         if let Slot::Unopened(checkpointed) = **slot {
             match self.open(checkpointed) {
                 Ok(log) => **slot = Slot::Open(log),
-                // Its directory could not be set aside. Perhaps next time.
-                Err(error @ LogError::InconsistentTopicId { .. }) => return Err(AppendError::Storage(error).into()),
+                // Perhaps next time; or its directory could not be set aside.
+                Err(error) if error.is_passing() || matches!(error, LogError::InconsistentTopicId { .. }) => {
+                    return Err(AppendError::Storage(error).into());
+                }
                 Err(error) => **slot = Slot::Offline(error.to_string().into(), checkpointed),
             }
         }
@@ -255,10 +262,15 @@ impl Partition {
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let _ = self.view.set(log.published());
+                self.open_failed.store(false, Ordering::Relaxed);
                 Ok(Box::new(log))
             }
             Err(error) => {
-                tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
+                if !error.is_passing() {
+                    tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
+                } else if !self.open_failed.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(partition = %self.identity.topic_partition, %error, "the log cannot be opened now; trying again when it is asked for");
+                }
                 Err(error)
             }
         }
