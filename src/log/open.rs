@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use arc_swap::ArcSwap;
 
@@ -122,7 +122,8 @@ impl Log {
             removals: Vec::new(),
             writeback_mark: (0, 0),
             names_unsynced: !how.clean_shutdown,
-            dir_unsynced: is_new,
+            // Also when a former try made the directory and got no further: nothing was flushed into it yet.
+            dir_unsynced: is_new || end.offset == 0,
             metadata_unsynced,
             tail_is_dirty: false,
         };
@@ -196,7 +197,12 @@ impl<'a> Opening<'a> {
         // What is remembered of a directory that is not there was said of another one of the name.
         let how = if is_new { OpenHow { recovery_point: 0, log_start_offset: None, ..how } } else { how };
         let index_interval_bytes = AtomicU32::new(interval_of(config));
-        let home = Arc::new(Home { dir, files: Arc::clone(&env.files), index_interval_bytes });
+        let home = Arc::new(Home {
+            dir,
+            files: Arc::clone(&env.files),
+            index_interval_bytes,
+            retired: AtomicBool::new(false),
+        });
         let segments = take_stock(disk, &home)?;
         Ok(Opening {
             disk,

@@ -83,6 +83,8 @@ pub struct Partition {
     sync_mark: Mutex<Option<SyncMark>>,
     /// The last try to open the log failed for want of something, and the log says so.
     open_failed: AtomicBool,
+    /// The slot says so too; for readers, who do not look there.
+    retired: AtomicBool,
     /// When the housekeeper first saw it dirty; 0 while it is not.
     dirty_since_ms: AtomicU64,
 }
@@ -113,6 +115,7 @@ impl Partition {
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             open_failed: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             dirty_since_ms: AtomicU64::new(0),
         }
     }
@@ -175,7 +178,11 @@ impl Partition {
     /// The newest published view. Opens the log at first use.
     pub fn view(&self) -> Result<Arc<LogView>, PartitionError> {
         if let Some(view) = self.view.get() {
-            return Ok(view.load_full());
+            return if self.retired.load(Ordering::Relaxed) {
+                Err(PartitionError::NotLeader)
+            } else {
+                Ok(view.load_full())
+            };
         }
         let mut slot = self.slot.lock();
         self.opened(&mut slot)?;
@@ -377,7 +384,10 @@ impl Partition {
 
     /// Takes the partition out of service for good: it was deleted, or the node stops.
     pub fn retire(&self) -> Option<Log> {
-        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Retired);
+        let mut slot = self.slot.lock();
+        let before = std::mem::replace(&mut *slot, Slot::Retired);
+        self.retired.store(true, Ordering::Release);
+        drop(slot);
         self.fail_acks();
         match before {
             Slot::Open(log) => Some(*log),
@@ -386,7 +396,7 @@ impl Partition {
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        matches!(*self.slot.lock(), Slot::Retired)
+        self.retired.load(Ordering::Acquire)
     }
 
     pub fn is_open(&self) -> bool {

@@ -251,7 +251,9 @@ impl Partitions {
     /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
     fn retire(&self, topic: &TopicReplicas) {
         for partition in topic.partitions.iter().flatten() {
-            drop(partition.retire());
+            if let Some(log) = partition.retire() {
+                log.retire();
+            }
             self.checkpointed.lock().remove(&partition.identity.topic_partition);
             let dir_name = partition.identity.topic_partition.dir_name();
             let doomed = self.log_dir.join(retired_dir_name(&dir_name, &topic.id.to_string()));
