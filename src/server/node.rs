@@ -327,7 +327,10 @@ fn open_journal(
     }
     match policy {
         FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => Ok(None),
+        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
+            journal::discard(&*host.disk, log_dir)?;
+            Ok(None)
+        }
     }
 }
 
