@@ -7,7 +7,6 @@ use std::thread::JoinHandle;
 
 use uuid::Uuid;
 
-use super::flusher::{Rounds, targets};
 use super::journal::{self, Journal};
 use super::tail::TailBound;
 use super::*;
@@ -20,21 +19,22 @@ use crate::metadata::{Image, MetadataRecord, PartitionState};
 use crate::records::{BatchBuilder, BatchHeader, Codec};
 use crate::telemetry::Telemetry;
 
-const LOG_DIR: &str = "/data";
+pub(super) const LOG_DIR: &str = "/data";
 const NODE: i32 = 1;
 
 /// A node's disk with the topic `t` of three partitions, and the parts that make it safe.
-struct World {
-    sim: SimHost,
-    partitions: Arc<Partitions>,
-    flusher: Arc<Flusher>,
-    thread: JoinHandle<()>,
+pub(super) struct World {
+    pub(super) sim: SimHost,
+    pub(super) env: LogEnv,
+    pub(super) partitions: Arc<Partitions>,
+    pub(super) flusher: Arc<Flusher>,
+    pub(super) thread: JoinHandle<()>,
     policy: FlushPolicy,
     flush_messages: i64,
 }
 
 impl World {
-    fn new(policy: FlushPolicy, flush_messages: i64) -> World {
+    pub(super) fn new(policy: FlushPolicy, flush_messages: i64) -> World {
         let sim = SimHost::new(1);
         sim.disk.create_dir_all(Path::new(LOG_DIR)).unwrap();
         sim.disk.sync_dir(Path::new("/")).unwrap();
@@ -42,6 +42,10 @@ impl World {
     }
 
     fn start(sim: SimHost, policy: FlushPolicy, flush_messages: i64) -> World {
+        World::start_with(sim, policy, flush_messages, &image(0))
+    }
+
+    pub(super) fn start_with(sim: SimHost, policy: FlushPolicy, flush_messages: i64, image: &Image) -> World {
         let (host, dir) = (sim.host(), Path::new(LOG_DIR));
         let checkpoints = Checkpoints::take(&*sim.disk, dir).unwrap();
         journal::recover(&*sim.disk, dir).unwrap();
@@ -50,21 +54,21 @@ impl World {
         let (flusher, thread) = Flusher::start(journal, host.clock.clone(), telemetry.clone()).unwrap();
         let config: ConfigSource = Box::new(move |_, _| LogConfig { flush_messages, ..LogConfig::default() });
         let env = LogEnv::new(host, 8);
-        let partitions = Arc::new(Partitions::new(env, dir.to_owned(), NODE, config, telemetry, &checkpoints));
-        partitions.apply(&image(0), true);
-        World { sim, partitions, flusher, thread, policy, flush_messages }
+        let partitions = Arc::new(Partitions::new(env.clone(), dir.to_owned(), NODE, config, telemetry, &checkpoints));
+        partitions.apply(image, true);
+        World { sim, env, partitions, flusher, thread, policy, flush_messages }
     }
 
-    fn partition(&self, index: i32) -> Arc<Partition> {
+    pub(super) fn partition(&self, index: i32) -> Arc<Partition> {
         self.partitions.partition("t", index).unwrap()
     }
 
-    fn end(&self, index: i32) -> Offset {
+    pub(super) fn end(&self, index: i32) -> Offset {
         self.partition(index).view().unwrap().log_end_offset
     }
 
     /// Appends one record as Produce does. What its answer waits for.
-    fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<AckWait> {
+    pub(super) fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<AckWait> {
         let partition = self.partition(index);
         let mut builder = BatchBuilder::new(Codec::None);
         builder.push(1_700_000_000_000, None, Some(&vec![7; value_bytes]), &[]);
@@ -77,7 +81,7 @@ impl World {
     }
 
     /// Waits for the answer. Whether it was a good one.
-    async fn produce(&self, index: i32, acks: i16) -> bool {
+    pub(super) async fn produce(&self, index: i32, acks: i16) -> bool {
         match self.append(index, acks, 10) {
             Some(synced) => synced.await.is_ok(),
             None => true,
@@ -94,9 +98,15 @@ impl World {
 }
 
 fn image(leader_epoch: i32) -> Image {
+    image_of(1, leader_epoch)
+}
+
+/// With the topic `t` under the given id.
+pub(super) fn image_of(topic_id: u128, leader_epoch: i32) -> Image {
     let mut image = Image::empty();
     let state = PartitionState { leader_epoch, ..PartitionState::new(vec![NODE], vec![]) };
-    let topic = MetadataRecord::Topic { id: TopicId(Uuid::from_u128(1)), name: "t".into(), partitions: vec![state; 3] };
+    let topic =
+        MetadataRecord::Topic { id: TopicId(Uuid::from_u128(topic_id)), name: "t".into(), partitions: vec![state; 3] };
     image.apply(image.offset + 1, &topic).unwrap();
     image
 }
@@ -278,41 +288,4 @@ fn an_empty_partition_knows_the_epoch_it_is_led_in() {
     world.partitions.apply(&image(1), true);
     // Open before, open with records, opened only now.
     assert_eq!((epochs(0), epochs(1), epochs(2)), (vec![(1, 0)], vec![(0, 0), (1, 1)], vec![(1, 0)]));
-}
-
-#[tokio::test]
-async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_about_the_disk() {
-    let world = World::new(FlushPolicy::Sync, i64::MAX);
-    let partition = world.partition(0);
-    let host = world.sim.host();
-    let rounds = Rounds::new(None, host.clock.clone(), Telemetry::new(0));
-    for begun in [false, true] {
-        let world = World::new(FlushPolicy::Sync, i64::MAX);
-        let partition = world.partition(0);
-        world.append(0, 1, 10);
-        let ticket = AckTicket::new();
-        partition.claim_durable(1, &ticket);
-        ticket.seal();
-        let begin = || targets(&partition).expect("something to sync");
-        let collected = begun.then(begin);
-        world.partitions.apply(&Image::empty(), false);
-        match collected {
-            Some((targets, mark)) => rounds.finish(&partition, &targets, mark),
-            None => assert!(targets(&partition).is_none()),
-        }
-        assert_eq!(ticket.wait().await, Err(AckFailure::NotLeader));
-        assert_eq!(world.partitions.failure(), None);
-        world.partitions.apply(&image(0), false);
-        assert!(world.produce(0, -1).await, "a new topic of the name is served");
-        let batch = BatchBuilder::new(Codec::None).finish(0, -1);
-        let header = BatchHeader::parse(&batch).unwrap();
-        let refused = partition.append(&NewBatch { header, bytes: &batch });
-        assert!(matches!(refused, Err(PartitionError::NotLeader)), "{refused:?}");
-    }
-    // While it is in service, the same error is one of the disk.
-    world.append(0, 1, 10);
-    let (targets, mark) = targets(&partition).expect("something to sync");
-    world.sim.disk.rename(&partition.dir, Path::new("/data/moved")).unwrap();
-    rounds.finish(&partition, &targets, mark);
-    assert!(world.partitions.failure().is_some());
 }

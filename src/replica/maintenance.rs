@@ -102,7 +102,8 @@ impl Maintenance {
         let mut retention = Due::new(self.intervals.retention_ms, now);
         let mut producers = Due::new(self.intervals.producer_check_ms, now);
         let mut tail = TailBound::new(self.intervals.tail_bytes_max);
-        while self.wait() {
+        let mut pause = TICK;
+        while self.wait(pause) {
             let now = self.clock.monotonic_ms();
             self.flush_by_topic_setting(now);
             if flush.is_now(now) {
@@ -117,7 +118,8 @@ impl Maintenance {
                     partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
                 });
             }
-            self.partitions.remove_doomed();
+            let more = self.partitions.remove_doomed(|| self.is_stopping());
+            pause = if more { Duration::ZERO } else { TICK };
             self.remove_deleted_segments();
             let settled = tail.step(&self.partitions, &self.flusher);
             if settled || checkpoint.is_now(now) || self.partitions.take_starts_moved() {
@@ -128,10 +130,10 @@ impl Maintenance {
     }
 
     /// `false` when it is time to end.
-    fn wait(&self) -> bool {
+    fn wait(&self, pause: Duration) -> bool {
         let mut stop = self.stop.lock();
         if !*stop {
-            self.stopped.wait_for(&mut stop, TICK);
+            self.stopped.wait_for(&mut stop, pause);
         }
         !*stop
     }

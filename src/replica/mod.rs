@@ -4,6 +4,8 @@
 mod ack;
 mod append_rules;
 mod checkpoints;
+#[cfg(test)]
+mod deletion_tests;
 mod dir_health;
 #[cfg(test)]
 mod durability_tests;

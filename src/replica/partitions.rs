@@ -49,6 +49,9 @@ struct Table {
     by_id: HashMap<TopicId, Arc<TopicReplicas>>,
 }
 
+/// Directories of deleted partitions that are removed before the housekeeper looks at its other duties.
+const REMOVED_AT_ONCE: usize = 64;
+
 /// How topics get their effective configuration: overrides of the image over this node's own settings.
 pub type ConfigSource = Box<dyn Fn(&Image, &str) -> LogConfig + Send + Sync>;
 
@@ -267,14 +270,28 @@ impl Partitions {
         }
     }
 
-    /// Removes what deleted topics left behind. Blocks.
-    pub fn remove_doomed(&self) {
-        for dir in std::mem::take(&mut *self.doomed.lock()) {
+    /// Removes some of what deleted topics left behind, until `is_stopping`; the next start removes what is left then. Blocks.
+    /// `true` when more could be removed now.
+    pub fn remove_doomed(&self, is_stopping: impl Fn() -> bool) -> bool {
+        let batch: Vec<_> = {
+            let mut doomed = self.doomed.lock();
+            let count = doomed.len().min(REMOVED_AT_ONCE);
+            doomed.drain(..count).collect()
+        };
+        let mut kept = Vec::new();
+        for dir in batch {
+            if is_stopping() {
+                return false;
+            }
             if let Err(error) = self.env.host.disk.remove_dir_all(&dir) {
                 tracing::warn!(dir = %dir.display(), %error, "cannot remove a deleted partition's directory; trying again later");
-                self.doomed.lock().push(dir);
+                kept.push(dir);
             }
         }
+        let mut doomed = self.doomed.lock();
+        let more = kept.is_empty() && !doomed.is_empty();
+        doomed.extend(kept);
+        more
     }
 
     /// Looks once, at start, for what no topic of the image owns. Half-deleted directories go, unknown ones are set aside, and what
