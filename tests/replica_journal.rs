@@ -162,7 +162,11 @@ fn a_full_journal_says_so_before_it_is_written_to() {
 fn a_discarded_journal_is_never_replayed_over_what_came_later() {
     let world = World::new();
     let mut journal = Journal::create(&*world.disk, &world.dir).unwrap();
-    journal.collect(&world.place("t-0", 0), 3, |room| Ok(room.copy_from_slice(b"old"))).unwrap();
+    let fill = |room: &mut [u8]| {
+        room.copy_from_slice(b"old");
+        Ok(())
+    };
+    journal.collect(&world.place("t-0", 0), 3, fill).unwrap();
     journal.commit().unwrap();
     drop(journal);
     world.disk.crash(Crash::PowerLosesAll);

@@ -81,7 +81,7 @@ pub struct Partition {
     durable_below: AtomicI64,
     /// Used by the flusher alone.
     sync_mark: Mutex<Option<SyncMark>>,
-    /// The last try to open the log failed for want of something, and the log says so.
+    /// The last try to open the log failed for want of something, and was told of.
     open_failed: AtomicBool,
     /// The slot says so too; for readers, who do not look there.
     retired: AtomicBool,
@@ -249,6 +249,7 @@ impl Partition {
             // Left by a deleted topic of the name, whose directory could not be renamed then (B9).
             match set_aside(&self.env.host, &self.dir) {
                 Ok(_) => opened = open(Checkpointed::default()),
+                Err(_) if self.open_failed.load(Ordering::Relaxed) => {}
                 Err(error) => {
                     tracing::error!(dir = %self.dir.display(), %error, "cannot set another topic's directory aside");
                 }
@@ -273,7 +274,7 @@ impl Partition {
                 Ok(Box::new(log))
             }
             Err(error) => {
-                if !error.is_passing() {
+                if !error.is_passing() && !matches!(error, LogError::InconsistentTopicId { .. }) {
                     tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
                 } else if !self.open_failed.swap(true, Ordering::Relaxed) {
                     tracing::warn!(partition = %self.identity.topic_partition, %error, "the log cannot be opened now; trying again when it is asked for");

@@ -170,10 +170,9 @@ impl Partitions {
             let remembered = |offsets: &Offsets| offsets.get(name).is_some_and(|offset| *offset > 0);
             remembered(&saved.recovery_points) || remembered(&saved.log_start_offsets)
         };
-        if gone.iter().flat_map(|topic| topic.partitions.iter().flatten()).any(is_remembered) {
-            if !self.save(saved, table) {
-                self.note_start_moved();
-            }
+        let must_save = gone.iter().flat_map(|topic| topic.partitions.iter().flatten()).any(is_remembered);
+        if must_save && !self.save(saved, table) {
+            self.note_start_moved();
         }
     }
 
