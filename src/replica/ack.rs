@@ -8,11 +8,22 @@ use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
+/// Why what a request waits for will never be safe here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AckFailure {
+    #[error("the partition is not served here any more")]
+    NotLeader,
+    #[error("the log directory failed")]
+    Storage,
+}
+
 /// Shared between the request that waits and the partitions that will release it.
 #[derive(Debug, Default)]
 pub struct AckTicket {
     open: AtomicUsize,
-    failed: AtomicBool,
+    /// Some claim ended with [`AckFailure::NotLeader`], some with [`AckFailure::Storage`].
+    not_led: AtomicBool,
+    storage_failed: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -28,9 +39,11 @@ impl AckTicket {
     }
 
     /// A claimed partition reports: its records are as durable as the policy asks, or never will be.
-    pub fn release(&self, durable: bool) {
-        if !durable {
-            self.failed.store(true, Ordering::Relaxed);
+    pub fn release(&self, outcome: Result<(), AckFailure>) {
+        match outcome {
+            Ok(()) => {}
+            Err(AckFailure::NotLeader) => self.not_led.store(true, Ordering::Relaxed),
+            Err(AckFailure::Storage) => self.storage_failed.store(true, Ordering::Relaxed),
         }
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waker.wake();
@@ -42,14 +55,18 @@ impl AckTicket {
         self.open.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Completes when every claim was released; `false` when one of them failed.
+    /// Completes when every claim was released, with the worst of their failures.
     pub fn wait(self: Arc<Self>) -> AckWait {
         AckWait(self)
     }
 
-    /// Whether a claim was released without its records being safe.
-    pub fn has_failed(&self) -> bool {
-        self.failed.load(Ordering::Relaxed)
+    /// Whether a claim was released without its records being safe, and why.
+    pub fn failure(&self) -> Option<AckFailure> {
+        if self.storage_failed.load(Ordering::Relaxed) {
+            Some(AckFailure::Storage)
+        } else {
+            self.not_led.load(Ordering::Relaxed).then_some(AckFailure::NotLeader)
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -62,16 +79,16 @@ impl AckTicket {
 pub struct AckWait(Arc<AckTicket>);
 
 impl Future for AckWait {
-    type Output = bool;
+    type Output = Result<(), AckFailure>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<bool> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if !self.0.is_done() {
             self.0.waker.register(context.waker());
             if !self.0.is_done() {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(!self.0.has_failed())
+        Poll::Ready(self.0.failure().map_or(Ok(()), Err))
     }
 }
 
@@ -79,7 +96,7 @@ impl Future for AckWait {
 mod tests {
     use super::*;
 
-    fn poll_once(wait: &mut AckWait) -> Poll<bool> {
+    fn poll_once(wait: &mut AckWait) -> Poll<Result<(), AckFailure>> {
         Pin::new(wait).poll(&mut Context::from_waker(std::task::Waker::noop()))
     }
 
@@ -91,20 +108,24 @@ mod tests {
         assert!(!ticket.seal());
         let mut wait = ticket.clone().wait();
         assert_eq!(poll_once(&mut wait), Poll::Pending);
-        ticket.release(true);
+        ticket.release(Ok(()));
         assert_eq!(poll_once(&mut wait), Poll::Pending);
-        ticket.release(true);
-        assert_eq!(poll_once(&mut wait), Poll::Ready(true));
+        ticket.release(Ok(()));
+        assert_eq!(poll_once(&mut wait), Poll::Ready(Ok(())));
     }
 
     #[test]
     fn one_failed_claim_fails_the_ticket() {
-        let ticket = AckTicket::new();
-        ticket.claim();
-        ticket.claim();
-        ticket.release(false);
-        ticket.release(true);
-        assert!(ticket.seal());
-        assert_eq!(poll_once(&mut ticket.wait()), Poll::Ready(false));
+        for failures in [&[AckFailure::NotLeader][..], &[AckFailure::Storage, AckFailure::NotLeader]] {
+            let ticket = AckTicket::new();
+            ticket.claim();
+            ticket.release(Ok(()));
+            for failure in failures {
+                ticket.claim();
+                ticket.release(Err(*failure));
+            }
+            assert!(ticket.seal());
+            assert_eq!(poll_once(&mut ticket.wait()), Poll::Ready(Err(failures[0])), "the worst one is told");
+        }
     }
 }

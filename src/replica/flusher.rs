@@ -61,7 +61,7 @@ impl Flusher {
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
         let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
-        let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
+        let mut rounds = Rounds::new(journal, clock, telemetry);
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || {
@@ -140,7 +140,7 @@ struct Piece {
 }
 
 /// The thread's own state.
-struct Rounds {
+pub(super) struct Rounds {
     journal: Option<Journal>,
     /// Partitions with something in the journal that their own files have not been synced for.
     journaled: Vec<Arc<Partition>>,
@@ -149,6 +149,10 @@ struct Rounds {
 }
 
 impl Rounds {
+    pub(super) fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> Rounds {
+        Rounds { journal, journaled: Vec::new(), clock, telemetry }
+    }
+
     fn flush(&mut self, partitions: &[Arc<Partition>]) {
         let started = self.clock.monotonic_nanos();
         let mut small = Vec::new();
@@ -203,10 +207,8 @@ impl Rounds {
             .journal
             .as_ref()
             .is_some_and(|journal| journal.has_room(pieces.iter().map(|piece| (&piece.place, piece.len))));
-        if !fits && !pieces.is_empty() {
-            self.sync_journaled();
-        }
-        let Some(journal) = &mut self.journal else {
+        let fits = fits || pieces.is_empty() || self.sync_journaled();
+        let Some(journal) = self.journal.as_mut().filter(|_| fits) else {
             return pieces.into_iter().map(|piece| piece.partition).collect();
         };
         let mut failed = Vec::new();
@@ -241,15 +243,20 @@ impl Rounds {
         }
     }
 
-    /// Syncs the files of everything that is only in the journal, and begins the journal again.
-    fn sync_journaled(&mut self) {
+    /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
+    fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
         if partitions.is_empty() {
-            return;
+            return true;
         }
         self.sync(&partitions);
         let all_safe = partitions.iter().all(|partition| !partition.journaled.load(Ordering::Relaxed));
-        let Some(journal) = &mut self.journal else { return };
+        if !all_safe && partitions.iter().all(|partition| !partition.disk_has_failed()) {
+            // For want of descriptors, say.
+            self.journaled = partitions;
+            return false;
+        }
+        let Some(journal) = &mut self.journal else { return true };
         if all_safe && let Err(error) = journal.begin_again() {
             tracing::error!(%error, "the flush journal is given up; every partition is synced by itself from now on");
             self.journal = None;
@@ -257,6 +264,7 @@ impl Rounds {
             // Some partition could not be synced. Its disk is offline by now; the entries stay for the next start.
             self.journal = None;
         }
+        true
     }
 
     /// Starts the device on every file first and waits for each afterwards, so that one round costs about one wait.
@@ -275,7 +283,7 @@ impl Rounds {
         }
     }
 
-    fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
+    pub(super) fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
                 partition.with_open_log(|log| log.note_flushed(targets));
@@ -283,8 +291,19 @@ impl Rounds {
                 partition.journaled.store(false, Ordering::Relaxed);
                 partition.release_acks(targets.up_to());
             }
+            Err(error) if error.is_passing() => {
+                // Only a directory was not opened. Who waits is told so and may come again; then everything is synced once more.
+                partition.with_open_log(|log| log.note_not_flushed(targets));
+                partition.note_storage(&error);
+                partition.fail_acks();
+            }
             Err(error) => {
-                self.telemetry.disk.flush_failed();
+                if partition.is_retired() {
+                    // Nothing of it has to be kept, also not what the journal holds.
+                    partition.journaled.store(false, Ordering::Relaxed);
+                } else {
+                    self.telemetry.disk.flush_failed();
+                }
                 partition.fail_disk(&error.to_string());
             }
         }
@@ -292,7 +311,7 @@ impl Rounds {
 }
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
-fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+pub(super) fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
     if partition.disk_has_failed() {
         // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
         // the journal holds of it stays there for the next start.
@@ -313,7 +332,7 @@ fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
             None
         }
         None => {
-            // Deleted or offline: nothing of it has to be kept.
+            // Retired or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
             partition.fail_acks();
             None

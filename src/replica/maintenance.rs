@@ -9,7 +9,6 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::base::MonotonicMs;
 use crate::host::Clock;
-use crate::replica::checkpoints::Checkpoints;
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -103,8 +102,8 @@ impl Maintenance {
         let mut retention = Due::new(self.intervals.retention_ms, now);
         let mut producers = Due::new(self.intervals.producer_check_ms, now);
         let mut tail = TailBound::new(self.intervals.tail_bytes_max);
-        let mut saved = Checkpoints::default();
-        while self.wait() {
+        let mut pause = TICK;
+        while self.wait(pause) {
             let now = self.clock.monotonic_ms();
             self.flush_by_topic_setting(now);
             if flush.is_now(now) {
@@ -119,21 +118,22 @@ impl Maintenance {
                     partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
                 });
             }
-            self.partitions.remove_doomed();
+            let more = self.partitions.remove_doomed(|| self.is_stopping());
+            pause = if more { Duration::ZERO } else { TICK };
             self.remove_deleted_segments();
             let settled = tail.step(&self.partitions, &self.flusher);
             if settled || checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-                self.save_checkpoints(&mut saved);
+                self.save_checkpoints();
             }
             self.telemetry.upkeep(now);
         }
     }
 
     /// `false` when it is time to end.
-    fn wait(&self) -> bool {
+    fn wait(&self, pause: Duration) -> bool {
         let mut stop = self.stop.lock();
         if !*stop {
-            self.stopped.wait_for(&mut stop, TICK);
+            self.stopped.wait_for(&mut stop, pause);
         }
         !*stop
     }
@@ -220,19 +220,12 @@ impl Maintenance {
     }
 
     /// Moves every log's recovery point to what is synced, then writes the files that a start reads.
-    fn save_checkpoints(&self, saved: &mut Checkpoints) {
+    fn save_checkpoints(&self) {
         self.each_partition(|partition| {
             if let Some(Err(error)) = partition.with_open_log(|log| log.checkpoint()) {
                 partition.note_storage(&error);
             }
         });
-        let current = self.partitions.checkpoints();
-        if current == *saved {
-            return;
-        }
-        match current.save(self.partitions.disk(), self.partitions.log_dir()) {
-            Ok(()) => *saved = current,
-            Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
-        }
+        self.partitions.save_checkpoints();
     }
 }

@@ -4,6 +4,8 @@
 mod ack;
 mod append_rules;
 mod checkpoints;
+#[cfg(test)]
+mod deletion_tests;
 mod dir_health;
 #[cfg(test)]
 mod durability_tests;
@@ -13,11 +15,12 @@ pub mod journal;
 mod maintenance;
 mod partition;
 mod partitions;
+mod strays;
 mod sync_wait;
 mod tail;
 mod waiter;
 
-pub use ack::{AckTicket, AckWait};
+pub use ack::{AckFailure, AckTicket, AckWait};
 pub use checkpoints::Checkpoints;
 pub use dir_health::DirHealth;
 pub use error::PartitionError;

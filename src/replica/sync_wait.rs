@@ -43,7 +43,7 @@ impl SyncWait {
     /// What the answer waits for; `None` when it can go now. A sync that has failed already is still waited for, to be told so.
     pub fn seal(self) -> Option<AckWait> {
         let ticket = self.ticket.into_inner()?;
-        let all_is_safe = ticket.seal() && !ticket.has_failed();
+        let all_is_safe = ticket.seal() && ticket.failure().is_none();
         (!all_is_safe).then(|| ticket.wait())
     }
 }

@@ -14,7 +14,7 @@ use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{AdvertisedListener, Broker, BrokerOptions};
-use crate::base::limits::{OPEN_FILES_MAX, TAIL_BYTES_MAX};
+use crate::base::limits::TAIL_BYTES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::brokers::Registering;
@@ -34,6 +34,7 @@ use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
 use crate::server::shard::{ConnectionLimits, Shards};
+use crate::server::tuning::DescriptorShares;
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
 
@@ -90,7 +91,7 @@ impl Node {
         let clean = checkpoints.clean_shutdown;
         let journal = open_journal(&host, &log_dir, clean, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
-            LogEnv::new(host.clone(), OPEN_FILES_MAX),
+            LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
             log_dir.clone(),
             settings.node_id,
             config_source(&settings),
@@ -249,7 +250,8 @@ fn bind_hint(error: &std::io::Error) -> &'static str {
 fn bind_all(settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<Listener>, StartError> {
     let sockets = &settings.sockets;
     let overrides = sockets.connections_per_ip_max_overrides.iter().map(|(ip, max)| (*ip, *max)).collect();
-    let quota = Arc::new(ConnectionQuota::new(sockets.connections_max, sockets.connections_per_ip_max, overrides));
+    let connections_max = sockets.connections_max.min(DescriptorShares::of_this_process().connections_max);
+    let quota = Arc::new(ConnectionQuota::new(connections_max, sockets.connections_per_ip_max, overrides));
     let options = SocketOptions {
         backlog: i32::try_from(sockets.listen_backlog).unwrap_or(i32::MAX),
         send_buffer_bytes: sockets.send_buffer_bytes,
@@ -337,7 +339,10 @@ fn open_journal(
     }
     match policy {
         FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => Ok(None),
+        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
+            journal::discard(&*host.disk, log_dir)?;
+            Ok(None)
+        }
     }
 }
 

@@ -38,7 +38,7 @@ impl ReplicaOffsetsLog {
         let wait = SyncWait::new(ACKS_ALL, self.policy);
         wait.appended(&self.flusher, partition, below);
         match wait.seal() {
-            Some(synced) => Box::pin(async move { if synced.await { Ok(()) } else { Err(CommitFailed::Storage) } }),
+            Some(synced) => Box::pin(async move { synced.await.map_err(|_| CommitFailed::Storage) }),
             None => Box::pin(std::future::ready(Ok(()))),
         }
     }

@@ -12,7 +12,7 @@ use crate::base::ids::NO_OFFSET;
 use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{Partition, SyncWait, TopicReplicas};
+use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas};
 use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
@@ -47,8 +47,8 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
         Some(synced) => {
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
-                if !synced.await {
-                    fail_unsynced(&mut response);
+                if let Err(failure) = synced.await {
+                    fail_unsynced(&broker, context.api_version, failure, &mut response);
                 }
                 dispatch::encode(&broker, api, &context, &response).map(Some)
             }))
@@ -73,11 +73,23 @@ fn acks_zero(response: &ProduceResponse) -> Answer {
     }
 }
 
-/// The disk failed before the records were safe: they must not be acknowledged.
-fn fail_unsynced(response: &mut ProduceResponse) {
-    for partition in response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses) {
-        if partition.error_code == 0 {
-            *partition = failure(partition.index, ErrorCode::KAFKA_STORAGE_ERROR);
+/// The disk failed or a partition went away before the records were safe: they must not be acknowledged.
+fn fail_unsynced(broker: &Broker, version: i16, why: AckFailure, response: &mut ProduceResponse) {
+    for topic in &mut response.responses {
+        let code = match why {
+            AckFailure::Storage => ErrorCode::KAFKA_STORAGE_ERROR,
+            // As a request that comes now would be answered; whoever is still here is asked again.
+            AckFailure::NotLeader if version >= TOPIC_ID_VERSION => {
+                let found = broker.partitions.topic_by_id(TopicId(topic.topic_id));
+                found.map_or(ErrorCode::UNKNOWN_TOPIC_ID, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            }
+            AckFailure::NotLeader => {
+                let found = broker.partitions.topic(&topic.name);
+                found.map_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            }
+        };
+        for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
+            *partition = failure(partition.index, code);
         }
     }
 }
