@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::api::configs::LogLevels;
 use crate::api::context::RequestContext;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
+use crate::api::gate::Gate;
 use crate::base::BrokerId;
 use crate::controller::Controller;
 use crate::coordinator::group::GroupCoordinator;
 use crate::host::Host;
 use crate::metadata::Image;
+use crate::peer::Peers;
 use crate::replica::{FlushPolicy, Flusher, Partitions};
 use crate::telemetry::Telemetry;
 
@@ -76,11 +79,24 @@ pub struct Broker {
     pub fetch_sessions: FetchSessions,
     pub producer_ids: ProducerIds,
     pub log_levels: LogLevels,
+    /// Other nodes.
+    pub peers: Peers,
+    /// Closed until this node knows what it leads.
+    pub gate: Gate,
+    /// The epoch of this broker's registration, -1 before it has one.
+    pub epoch: Arc<AtomicI64>,
+    /// The active controller holds this broker for dead, as far as it knows itself.
+    pub fenced: AtomicBool,
 }
 
 impl Broker {
     /// The newest picture of the cluster.
     pub fn image(&self) -> Arc<Image> {
         self.controller.quorum().image()
+    }
+
+    /// The epoch of this broker's registration, -1 before it has one.
+    pub fn broker_epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
     }
 }

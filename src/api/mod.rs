@@ -10,11 +10,14 @@ pub mod data;
 pub mod dispatch;
 pub mod errors;
 pub mod groups;
+pub mod gate;
 pub mod outcomes;
+pub mod peers;
 pub mod refused;
 pub mod topics;
 pub mod transactions;
 
 pub use broker::{AdvertisedListener, Broker, BrokerOptions};
-pub use context::{ClientSoftware, ConnectionInfo, RequestContext};
+pub use context::{ClientSoftware, ConnectionInfo, Door, RequestContext};
+pub use gate::Gate;
 pub use refused::Refused;

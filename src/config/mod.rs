@@ -8,6 +8,7 @@ mod file;
 mod given;
 mod listeners;
 mod names;
+mod quorum;
 mod reader;
 mod settings;
 
@@ -19,9 +20,10 @@ use crate::host::Disk;
 
 pub use given::{Given, GivenValue, Origin};
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
+pub use quorum::{LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
     BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
-    OffsetsTopicSettings, ProducerSettings, QuorumSettings, ReplicationSettings, Roles, SocketSettings, TopicSettings,
+    OffsetsTopicSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.

@@ -16,6 +16,8 @@ pub use clock::Clock;
 pub use disk::{Disk, DiskFile, OpenMode};
 pub use entropy::Entropy;
 pub use kv::{KeyValueStore, KvEdit};
+pub use net::Net;
+pub use task::Workers;
 
 /// What a component needs of the machine, in one cheap-to-clone bundle.
 #[derive(Clone)]
@@ -23,6 +25,8 @@ pub struct Host {
     pub clock: Arc<dyn Clock>,
     pub disk: Arc<dyn Disk>,
     pub entropy: Arc<dyn Entropy>,
+    pub net: Arc<dyn Net>,
+    pub workers: Workers,
 }
 
 impl Host {
@@ -32,6 +36,8 @@ impl Host {
             clock: Arc::new(real::RealClock::new()),
             disk: Arc::new(real::RealDisk::new()),
             entropy: Arc::new(real::RealEntropy),
+            net: Arc::new(real::RealNet),
+            workers: Workers::Threads,
         }
     }
 }

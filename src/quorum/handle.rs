@@ -159,6 +159,17 @@ impl Quorum {
         self.shared.node_id
     }
 
+    /// Who the active controller is.
+    pub fn leadership(&self) -> watch::Receiver<super::Leadership> {
+        let leader = Some(self.shared.node_id);
+        watch::channel(super::Leadership { leader, leader_address: None, term: 1, is_me: true }).1
+    }
+
+    /// A message of another node's quorum.
+    pub async fn handle_rpc(&self, _: bytes::Bytes) -> Result<bytes::Bytes, QuorumError> {
+        Err(QuorumError::Closed)
+    }
+
     pub fn describe(&self) -> QuorumDescription {
         let end = self.image().offset + 1;
         let now = self.shared.host.clock.now_ms();

@@ -9,6 +9,7 @@ mod codec;
 mod committer;
 mod error;
 mod handle;
+mod leadership;
 mod load;
 mod metalog;
 mod scan;
@@ -19,6 +20,7 @@ mod store_writer;
 
 pub use error::QuorumError;
 pub use handle::{Quorum, QuorumDescription, QuorumOptions, VoterDescription};
+pub use leadership::{Leadership, RaftTransport, TransportError};
 pub use load::DIRECTORY;
 pub use store::StoreOpener;
 

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
-use crate::host::{Clock, DiskFile};
+use crate::host::task::Worker;
+use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
@@ -40,27 +41,43 @@ struct Queue {
 pub struct Flusher {
     queue: Mutex<Queue>,
     ready: Condvar,
+    /// The same bell for a flusher that runs as a task.
+    ready_task: Notify,
 }
 
 impl Flusher {
     /// Starts the thread. Without a journal every piece is synced in its own file.
     pub fn start(
+        workers: Workers,
         journal: Option<Journal>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
-    ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
-        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
-        let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
-        let thread = std::thread::Builder::new().name("flusher".into()).spawn({
-            let flusher = flusher.clone();
+    ) -> std::io::Result<(Arc<Flusher>, Worker)> {
+        let (ready, ready_task) = (Condvar::new(), Notify::new());
+        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready, ready_task });
+        let rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
+        let (as_thread, as_task) = (flusher.clone(), flusher.clone());
+        // One of the two takes the rounds.
+        let rounds = Arc::new(Mutex::new(Some(rounds)));
+        let taken = rounds.clone();
+        let worker = workers.start_blocking(
+            "flusher",
             move || {
-                while let Some(partitions) = flusher.next_round() {
+                let Some(mut rounds) = rounds.lock().take() else { return };
+                while let Some(partitions) = as_thread.next_round() {
                     rounds.flush(&partitions);
                 }
                 rounds.sync_journaled();
-            }
-        })?;
-        Ok((flusher, thread))
+            },
+            move || async move {
+                let Some(mut rounds) = taken.lock().take() else { return };
+                while let Some(partitions) = as_task.next_round_of_task().await {
+                    rounds.flush(&partitions);
+                }
+                rounds.sync_journaled();
+            },
+        )?;
+        Ok((flusher, worker))
     }
 
     /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
@@ -74,6 +91,7 @@ impl Flusher {
         drop(queue);
         if first {
             self.ready.notify_one();
+            self.ready_task.notify_one();
         }
     }
 
@@ -81,6 +99,22 @@ impl Flusher {
     pub fn stop(&self) {
         self.queue.lock().stop = true;
         self.ready.notify_one();
+        self.ready_task.notify_one();
+    }
+
+    async fn next_round_of_task(&self) -> Option<Vec<Arc<Partition>>> {
+        loop {
+            {
+                let mut queue = self.queue.lock();
+                if !queue.partitions.is_empty() {
+                    return Some(std::mem::take(&mut queue.partitions));
+                }
+                if queue.stop {
+                    return None;
+                }
+            }
+            self.ready_task.notified().await;
+        }
     }
 
     fn next_round(&self) -> Option<Vec<Arc<Partition>>> {

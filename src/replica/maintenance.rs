@@ -2,13 +2,14 @@
 //! checkpoints, and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 use crate::base::MonotonicMs;
-use crate::host::Clock;
+use crate::host::task::{self, Worker};
+use crate::host::{Clock, Workers};
 use crate::replica::checkpoints::Checkpoints;
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
@@ -61,16 +62,28 @@ pub struct Maintenance {
     intervals: MaintenanceIntervals,
     stop: Mutex<bool>,
     stopped: Condvar,
+    /// The same bell for a housekeeper that runs as a task.
+    stopped_task: Notify,
+}
+
+/// What the housekeeper remembers between two rounds.
+struct Rounds {
+    flush: Due,
+    checkpoint: Due,
+    retention: Due,
+    producers: Due,
+    saved: Checkpoints,
 }
 
 impl Maintenance {
     pub fn start(
+        workers: Workers,
         partitions: Arc<Partitions>,
         flusher: Arc<Flusher>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
         intervals: MaintenanceIntervals,
-    ) -> std::io::Result<(Arc<Maintenance>, JoinHandle<()>)> {
+    ) -> std::io::Result<(Arc<Maintenance>, Worker)> {
         let maintenance = Arc::new(Maintenance {
             partitions,
             flusher,
@@ -79,49 +92,74 @@ impl Maintenance {
             intervals,
             stop: Mutex::new(false),
             stopped: Condvar::new(),
+            stopped_task: Notify::new(),
         });
-        let thread = std::thread::Builder::new().name("maintenance".into()).spawn({
-            let maintenance = maintenance.clone();
-            move || maintenance.run()
-        })?;
-        Ok((maintenance, thread))
+        let (as_thread, as_task) = (maintenance.clone(), maintenance.clone());
+        let worker = workers.start_blocking(
+            "maintenance",
+            move || as_thread.run(),
+            move || async move { as_task.run_as_task().await },
+        )?;
+        Ok((maintenance, worker))
     }
 
     pub fn stop(&self) {
         *self.stop.lock() = true;
         self.stopped.notify_all();
+        self.stopped_task.notify_one();
     }
 
     fn run(&self) {
+        let mut rounds = self.begin();
+        while self.wait() {
+            self.round(&mut rounds);
+        }
+    }
+
+    async fn run_as_task(&self) {
+        let mut rounds = self.begin();
+        while !self.is_stopping() {
+            let _ = task::timeout(TICK, self.stopped_task.notified()).await;
+            if !self.is_stopping() {
+                self.round(&mut rounds);
+            }
+        }
+    }
+
+    fn begin(&self) -> Rounds {
         self.open_all();
         let now = self.clock.monotonic_ms();
-        let mut flush = Due::new(self.intervals.flush_ms, now);
-        let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
-        let mut retention = Due::new(self.intervals.retention_ms, now);
-        let mut producers = Due::new(self.intervals.producer_check_ms, now);
-        let mut saved = Checkpoints::default();
-        while self.wait() {
-            let now = self.clock.monotonic_ms();
-            self.flush_by_topic_setting(now);
-            if flush.is_now(now) {
-                self.flush_dirty();
-            }
-            if retention.is_now(now) {
-                self.roll_and_retain();
-            }
-            if producers.is_now(now) {
-                self.each_partition(|partition| {
-                    let expiration_ms = self.intervals.producer_expiration_ms;
-                    partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
-                });
-            }
-            self.partitions.remove_doomed();
-            self.remove_deleted_segments();
-            if checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-                self.save_checkpoints(&mut saved);
-            }
-            self.telemetry.upkeep(now);
+        Rounds {
+            flush: Due::new(self.intervals.flush_ms, now),
+            checkpoint: Due::new(self.intervals.checkpoint_ms, now),
+            retention: Due::new(self.intervals.retention_ms, now),
+            producers: Due::new(self.intervals.producer_check_ms, now),
+            saved: Checkpoints::default(),
         }
+    }
+
+    /// Whatever is due.
+    fn round(&self, rounds: &mut Rounds) {
+        let now = self.clock.monotonic_ms();
+        self.flush_by_topic_setting(now);
+        if rounds.flush.is_now(now) {
+            self.flush_dirty();
+        }
+        if rounds.retention.is_now(now) {
+            self.roll_and_retain();
+        }
+        if rounds.producers.is_now(now) {
+            self.each_partition(|partition| {
+                let expiration_ms = self.intervals.producer_expiration_ms;
+                partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
+            });
+        }
+        self.partitions.remove_doomed();
+        self.remove_deleted_segments();
+        if rounds.checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+            self.save_checkpoints(&mut rounds.saved);
+        }
+        self.telemetry.upkeep(now);
     }
 
     /// `false` when it is time to end.

@@ -1,16 +1,23 @@
 //! Floor 9: the composition root. Puts the floors together into one running node, serves until it is told to stop, and takes it
 //! apart in order.
 
+mod bring_up;
 mod connection;
+mod follow;
 mod identity;
 mod input;
+mod knock;
+mod lifecycle;
 mod listener;
 mod node;
 mod offsets_log;
 mod output;
 mod refusal;
+mod roles;
 mod shard;
+mod transport;
 mod tuning;
+mod wiring;
 
 use std::error::Error;
 
@@ -43,12 +50,22 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let node = Node::start(Host::real(), loaded.settings, log_control).await?;
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
-            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-        }
+        let failed = tokio::select! {
+            _ = terminate.recv() => {
+                tracing::info!("SIGTERM: stopping");
+                None
+            }
+            _ = interrupt.recv() => {
+                tracing::info!("SIGINT: stopping");
+                None
+            }
+            why = node.failed() => Some(why),
+        };
         node.stop().await?;
         tracing::info!("stopped");
-        Ok(())
+        match failed {
+            Some(why) => Err(why as Box<dyn Error>),
+            None => Ok(()),
+        }
     })
 }
