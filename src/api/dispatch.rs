@@ -106,9 +106,11 @@ fn answer_when_open(broker: &Arc<Broker>, context: &RequestContext, request: Req
 
 fn answer_or_hand_on(broker: &Arc<Broker>, context: &RequestContext, request: Request) -> Result<Answer, Refused> {
     let Request { header, body, frame } = request;
-    let is_handed_on = header.api.on_controller && context.connection.forwarded_by.is_none() && !header.needs_version_fallback();
-    if !is_handed_on || broker.is_active_controller() || concerns_this_node(context, &body)? {
+    if !header.api.on_controller || context.connection.forwarded_by.is_some() {
         return answer(broker, context, &header, body);
+    }
+    if broker.is_active_controller() || concerns_this_node(context, &body)? {
+        return Ok(once_applied(broker, answer(broker, context, &header, body)?));
     }
     header.api.check(header.version, &body).map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))?;
     let (broker, context) = (broker.clone(), context.clone());
@@ -124,6 +126,17 @@ fn answer_or_hand_on(broker: &Arc<Broker>, context: &RequestContext, request: Re
             Answer::Close(refused) => Err(refused),
         }
     })))
+}
+
+/// A change is answered when this node has acted on it, too: a topic that was made can be written to at once.
+fn once_applied(broker: &Arc<Broker>, answer: Answer) -> Answer {
+    let Answer::Later(later) = answer else { return answer };
+    let broker = broker.clone();
+    Answer::Later(Box::pin(async move {
+        let response = later.await?;
+        broker.wait_applied(broker.image().offset, forward::CATCH_UP_MAX).await;
+        Ok(response)
+    }))
 }
 
 /// Log levels are each node's own.

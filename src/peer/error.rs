@@ -6,6 +6,9 @@ use crate::wire::encode::EncodeError;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
+    /// Nothing was sent: the machine says that no process listens there.
+    #[error("nobody listens at {0}")]
+    NobodyThere(NodeAddress),
     /// Nothing was sent.
     #[error("{address} cannot be reached: {why}")]
     Unreachable { address: NodeAddress, why: String },
@@ -27,6 +30,6 @@ pub enum PeerError {
 impl PeerError {
     /// The request did certainly not reach the other node.
     pub fn is_unsent(&self) -> bool {
-        matches!(self, PeerError::Unreachable { .. } | PeerError::Refused { .. } | PeerError::Request(_))
+        matches!(self, PeerError::NobodyThere(_) | PeerError::Unreachable { .. } | PeerError::Refused { .. } | PeerError::Request(_))
     }
 }

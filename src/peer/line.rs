@@ -5,6 +5,7 @@
 //! all while it owes an answer is broken by us: packets may be lost without a trace.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -249,7 +250,11 @@ impl Conversation {
 /// Connects and greets. Without a time limit of its own.
 pub async fn meet(shared: &Shared, address: &NodeAddress) -> Result<(Stream, HelloAnswer), PeerError> {
     let unreachable = |why: String| PeerError::Unreachable { address: address.clone(), why };
-    let mut stream = shared.host.net.connect(address).await.map_err(|error| unreachable(error.to_string()))?;
+    let connected = shared.host.net.connect(address).await;
+    let mut stream = connected.map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => PeerError::NobodyThere(address.clone()),
+        _ => unreachable(error.to_string()),
+    })?;
     let body = serde_json::to_vec(&shared.myself.hello()).unwrap_or_default();
     let frame = client::encode_private(PrivateApi::PeerHello, 0, &shared.client_id, &body)?;
     stream.write_all(&frame).await.map_err(|error| unreachable(error.to_string()))?;

@@ -137,7 +137,7 @@ async fn a_broken_line_fails_what_is_under_way_and_tells_who_was_lost() {
     assert_eq!(answer, Err(PeerError::Lost(address.clone())));
     assert_eq!(lost.recv().await, Ok(2));
     let again = peers.call(&address, Purpose::Control, &beat(1), SOON).await.unwrap_err();
-    assert!(matches!(again, PeerError::Unreachable { .. }), "{again}");
+    assert_eq!(again, PeerError::NobodyThere(address.clone()));
     assert!(again.is_unsent());
 }
 

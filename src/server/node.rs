@@ -99,7 +99,6 @@ impl Node {
             telemetry.clone(),
             &checkpoints,
         ));
-        let controller = controller.answering_when_applied(partitions.applied());
         let (flusher, flusher_worker) =
             Flusher::start(host.workers, journal, host.clock.clone(), telemetry.clone())?;
         let policy = wiring::flush_policy(settings.flush.policy);
@@ -124,7 +123,7 @@ impl Node {
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
         tasks.spawn(until_stopped(groups.run_timers(), stopping.subscribe()));
-        if !roles::first_voters(&settings, &quorum_address).iter().any(|(id, _)| *id == settings.node_id) {
+        if !roles::is_voter(&settings, &quorum_address) {
             let doors = roles::doors_to_the_quorum(&settings);
             tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
         }

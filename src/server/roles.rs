@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::api::Door;
+use crate::base::ids::NO_BROKER;
 use crate::base::{BrokerId, NodeAddress};
 use crate::config::{self, BrokerSettings};
 use crate::host::Host;
@@ -102,16 +103,22 @@ pub fn quorum_address(
     Ok(NodeAddress::new(name, endpoint.port))
 }
 
-/// The voters that a new quorum begins with: none on a node that does not vote, this node alone where nobody else is named.
+/// Whether this node has a vote in a quorum that begins.
+pub fn is_voter(settings: &BrokerSettings, own: &NodeAddress) -> bool {
+    settings.roles.controller && !joins_later(settings, own)
+}
+
+/// The voters that a new quorum begins with: this node alone where nobody else is named. A node without a vote names the others, as far
+/// as it knows them.
 pub fn first_voters(settings: &BrokerSettings, own: &NodeAddress) -> Vec<(BrokerId, NodeAddress)> {
     let quorum = &settings.quorum;
-    if !settings.roles.controller || joins_later(settings, own) {
-        return Vec::new();
+    if !quorum.voters.is_empty() {
+        return quorum.voters.clone();
     }
-    match quorum.voters.as_slice() {
-        [] => vec![(settings.node_id, own.clone())],
-        voters => voters.to_vec(),
+    if is_voter(settings, own) {
+        return vec![(settings.node_id, own.clone())];
     }
+    quorum.bootstrap_servers.iter().map(|address| (NO_BROKER, address.clone())).collect()
 }
 
 /// A controller that names other controllers, and no voters, looks on until it is added to the voters.

@@ -90,7 +90,9 @@ pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Res
         principal: "User:ANONYMOUS".into(),
     };
     let answer = if broker.is_active_controller() {
-        forward::run_own(broker, frame).await.map_err(|refused| told(&refused.detail))?
+        let answer = forward::run_own(broker, frame).await.map_err(|refused| told(&refused.detail))?;
+        broker.wait_applied(broker.image().offset, forward::CATCH_UP_MAX).await;
+        answer
     } else {
         let mut answer = hand_over(broker, PrivateApi::Forward, envelope::seal(&client, &frame)).await?;
         answer.advance(answer.len().min(4));
@@ -126,7 +128,9 @@ impl Broker {
             return Ok(());
         }
         if self.is_active_controller() {
-            return ensure_topic::here(self, name).await;
+            let made = ensure_topic::here(self, name).await;
+            self.wait_applied(self.image().offset, forward::CATCH_UP_MAX).await;
+            return made;
         }
         let body = serde_json::to_vec(&Wanted { name: name.to_owned() }).unwrap_or_default();
         let answer = hand_over(self, PrivateApi::EnsureTopic, body.into()).await?;

@@ -28,7 +28,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a change may take to get here, before it is answered all the same.
-const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+pub const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 
 /// There is no active controller, or it does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

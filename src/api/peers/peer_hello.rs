@@ -7,7 +7,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::api::{Broker, Refused, RequestContext};
-use crate::metadata::Image;
 use crate::peer::{Hello, HelloAnswer, LeaderHint, Myself};
 use crate::telemetry::{Reason, Refusal};
 use crate::wire::private::RawBody;
@@ -16,7 +15,7 @@ pub async fn handle(broker: &Arc<Broker>, context: &RequestContext, body: Bytes)
     let hello: Hello = serde_json::from_slice(&body)
         .map_err(|error| Refused::because(Reason::MalformedRequest, format!("PeerHello cannot be read: {error}")))?;
     let myself = broker.peers.myself();
-    let refused = why_not(&hello, myself, &broker.image(), &|id| broker.controller.quorum().is_voter(id));
+    let refused = why_not(&hello, myself);
     match &refused {
         None => {
             let _ = context.connection.peer_node.set(hello.identity);
@@ -29,7 +28,7 @@ pub async fn handle(broker: &Arc<Broker>, context: &RequestContext, body: Bytes)
 }
 
 /// The sentence for a node that is not let in; it says what to do.
-pub fn why_not(hello: &Hello, myself: &Myself, image: &Image, is_voter: &dyn Fn(i32) -> bool) -> Option<String> {
+pub fn why_not(hello: &Hello, myself: &Myself) -> Option<String> {
     let (node, ours) = (hello.identity.node_id, myself.cluster_id());
     if !hello.cluster_id.is_empty() && !ours.is_empty() && hello.cluster_id != *ours {
         return Some(format!(
@@ -40,18 +39,7 @@ pub fn why_not(hello: &Hello, myself: &Myself, image: &Image, is_voter: &dyn Fn(
     if node == myself.identity.node_id && hello.identity.incarnation != myself.identity.incarnation {
         return Some(format!("node.id {node} is used by two nodes of the cluster: give one of them another"));
     }
-    why_emptied(node, &hello.cluster_id, image, is_voter)
-}
-
-/// A voter that the cluster knows and that knows nothing of the cluster has lost what it promised to keep.
-pub fn why_emptied(node: i32, cluster_id: &str, image: &Image, is_voter: &dyn Fn(i32) -> bool) -> Option<String> {
-    let is_emptied = cluster_id.is_empty() && image.broker(node).is_some() && is_voter(node);
-    is_emptied.then(|| {
-        format!(
-            "node {node} votes in the metadata quorum and comes back without its metadata: restore its log directory, or remove it \
-             from the quorum (RemoveRaftVoter) and add it again"
-        )
-    })
+    None
 }
 
 fn answer(broker: &Broker, refused: Option<String>) -> HelloAnswer {
@@ -89,38 +77,29 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::api::topics::fixture::image;
     use crate::peer::PeerIdentity;
 
     fn identity(node_id: i32, run: u128) -> PeerIdentity {
         PeerIdentity { node_id, incarnation: Uuid::from_u128(run) }
     }
 
-    /// What node 1 of cluster `ours` says to the node.
-    fn sentence(cluster_id: &str, identity: PeerIdentity, is_voter: bool) -> Option<String> {
+    /// What node 9 of cluster `ours` says to the node.
+    fn sentence(cluster_id: &str, identity: PeerIdentity) -> Option<String> {
         let myself = Myself::new(super::tests::identity(9, 1), "ours".into(), None);
-        let hello =
-            Hello { cluster_id: cluster_id.into(), identity, version: String::new(), quorum_address: None };
-        why_not(&hello, &myself, &image(&[]), &|_| is_voter)
+        let hello = Hello { cluster_id: cluster_id.into(), identity, version: String::new(), quorum_address: None };
+        why_not(&hello, &myself)
     }
 
     #[test]
     fn nodes_of_this_cluster_and_of_none_are_let_in() {
-        assert_eq!(sentence("ours", identity(2, 2), true), None);
-        assert_eq!(sentence("", identity(77, 2), true), None, "it comes for the first time");
-        assert_eq!(sentence("ours", identity(9, 1), true), None, "this node itself");
+        assert_eq!(sentence("ours", identity(2, 2)), None);
+        assert_eq!(sentence("", identity(77, 2)), None, "it comes for the first time");
+        assert_eq!(sentence("ours", identity(9, 1)), None, "this node itself");
     }
 
     #[test]
     fn others_are_told_what_to_do() {
-        assert!(sentence("theirs", identity(2, 2), false).unwrap().contains("is of cluster theirs, this is cluster ours"));
-        assert!(sentence("ours", identity(9, 2), false).unwrap().contains("node.id 9 is used by two nodes"));
-    }
-
-    #[test]
-    fn a_known_voter_without_its_metadata_is_kept_out() {
-        let known = image(&[]).brokers().next().unwrap().id;
-        assert!(sentence("", identity(known, 2), true).unwrap().contains("comes back without its metadata"));
-        assert_eq!(sentence("", identity(known, 2), false), None, "it keeps no promise of the quorum");
+        assert!(sentence("theirs", identity(2, 2)).unwrap().contains("is of cluster theirs, this is cluster ours"));
+        assert!(sentence("ours", identity(9, 2)).unwrap().contains("node.id 9 is used by two nodes"));
     }
 }
