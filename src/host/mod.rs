@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use clock::Clock;
 pub use disk::{Disk, DiskFile, OpenMode};
 pub use entropy::Entropy;
-pub use kv::{KeyValueStore, KvEdit};
+pub use kv::{KeyValueStore, KvEdit, StoreOpener};
 pub use net::Net;
 pub use task::Workers;
 
@@ -26,6 +26,7 @@ pub struct Host {
     pub disk: Arc<dyn Disk>,
     pub entropy: Arc<dyn Entropy>,
     pub net: Arc<dyn Net>,
+    pub stores: StoreOpener,
     pub workers: Workers,
 }
 
@@ -37,6 +38,7 @@ impl Host {
             disk: Arc::new(real::RealDisk::new()),
             entropy: Arc::new(real::RealEntropy),
             net: Arc::new(real::RealNet),
+            stores: Arc::new(|path| Ok(Arc::new(real::SledStore::open(path)?) as Arc<_>)),
             workers: Workers::Threads,
         }
     }

@@ -20,7 +20,6 @@ use crate::config::BrokerSettings;
 use crate::controller::Controller;
 use crate::coordinator::group::GroupCoordinator;
 use crate::host::Host;
-use crate::host::real::SledStore;
 use crate::host::task::{self, Worker};
 use crate::log::{LogEnv, checkpoints};
 use crate::peer::{Myself, PeerIdentity, Peers};
@@ -314,7 +313,7 @@ fn open_quorum(
         node_id: settings.node_id,
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
-        store: Arc::new(|path: &Path| Ok(Arc::new(SledStore::open(path)?) as Arc<_>)),
+        store: host.stores.clone(),
     };
     let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
     Ok(Quorum::open(host, dir, options)?)

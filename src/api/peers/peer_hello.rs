@@ -55,7 +55,7 @@ fn answer(broker: &Broker, refused: Option<String>) -> HelloAnswer {
     }
 }
 
-fn log(broker: &Broker, context: &RequestContext, sentence: &String) {
+fn log(broker: &Broker, context: &RequestContext, sentence: &str) {
     let peer: SocketAddr = context.connection.peer;
     let refusal = Refusal {
         peer,
@@ -67,7 +67,7 @@ fn log(broker: &Broker, context: &RequestContext, sentence: &String) {
         api_name: Some("PeerHello"),
         api_version: Some(context.api_version),
         reason: Reason::InvalidRequest,
-        detail: sentence,
+        detail: &sentence,
     };
     broker.telemetry.refusals.refuse(&refusal, broker.host.clock.monotonic_ms());
 }

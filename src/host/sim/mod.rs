@@ -27,6 +27,7 @@ pub struct SimHost {
     pub clock: Arc<SimClock>,
     pub disk: Arc<SimDisk>,
     pub entropy: Arc<SimEntropy>,
+    pub stores: Arc<SimKv>,
     net: Arc<dyn Net>,
 }
 
@@ -42,6 +43,7 @@ impl SimHost {
             clock: Arc::new(SimClock::new(1_700_000_000_000)),
             disk: Arc::new(SimDisk::new(seed)),
             entropy: Arc::new(SimEntropy::new(seed)),
+            stores: Arc::default(),
             net: net.machine(name, ip),
         }
     }
@@ -53,11 +55,13 @@ impl SimHost {
 
     /// The machine under another clock, for example the runtime's.
     pub fn host_with(&self, clock: Arc<dyn Clock>) -> Host {
+        let stores = self.stores.clone();
         Host {
             clock,
             disk: self.disk.clone(),
             entropy: self.entropy.clone(),
             net: self.net.clone(),
+            stores: Arc::new(move |path| Ok(stores.open(path)? as Arc<_>)),
             workers: task::Workers::Tasks,
         }
     }
