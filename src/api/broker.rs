@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use crate::api::configs::LogLevels;
 use crate::api::context::RequestContext;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
@@ -17,6 +16,7 @@ use crate::metadata::Image;
 use crate::peer::Peers;
 use crate::replica::{FlushPolicy, Flusher, Partitions};
 use crate::telemetry::Telemetry;
+use crate::telemetry::logs::LogControl;
 
 /// Where clients are told to connect, per listener (`advertised.listeners`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,6 @@ pub struct Broker {
     pub groups: Arc<GroupCoordinator>,
     pub fetch_sessions: FetchSessions,
     pub producer_ids: ProducerIds,
-    pub log_levels: LogLevels,
     /// Other nodes.
     pub peers: Peers,
     /// Closed until this node knows what it leads.
@@ -87,6 +86,7 @@ pub struct Broker {
     pub epoch: Arc<AtomicI64>,
     /// The active controller holds this broker for dead, as far as it knows itself.
     pub fenced: AtomicBool,
+    pub log_control: LogControl,
 }
 
 impl Broker {

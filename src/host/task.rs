@@ -102,6 +102,10 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Worker
 }
 
 impl Worker {
+    pub fn of_thread(thread: JoinHandle<()>) -> Worker {
+        Worker(Running::Thread(thread))
+    }
+
     /// Waits for its end; `false` when it panicked.
     pub async fn ended(self) -> bool {
         match self.0 {

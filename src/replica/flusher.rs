@@ -4,8 +4,10 @@
 //! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
 //! new segment, are synced in their own files. This file is one of the floor's drivers: it blocks, so it has a thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
@@ -34,7 +36,17 @@ const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Default)]
 struct Queue {
     partitions: Vec<Arc<Partition>>,
+    /// To be synced in their own files although nobody waits.
+    tails: VecDeque<Arc<Partition>>,
+    /// Those of `tails` that are not done, also the one that is being synced.
+    unsettled: usize,
     stop: bool,
+}
+
+/// What the thread does next: everything that requests wait for, and at most one tail, so that they never wait for many.
+struct Round {
+    partitions: Vec<Arc<Partition>>,
+    tail: Option<Arc<Partition>>,
 }
 
 /// The queue of one disk.
@@ -48,36 +60,80 @@ pub struct Flusher {
 impl Flusher {
     /// Starts the thread. Without a journal every piece is synced in its own file.
     pub fn start(
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
+        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
+        let thread = std::thread::Builder::new().name("flusher".into()).spawn({
+            let flusher = flusher.clone();
+            move || flusher.work_off(&mut rounds)
+        })?;
+        Ok((flusher, thread))
+    }
+
+    /// The same, as a thread or as a task.
+    pub fn start_on(
         workers: Workers,
         journal: Option<Journal>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, Worker)> {
-        let (ready, ready_task) = (Condvar::new(), Notify::new());
-        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready, ready_task });
-        let rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
-        let (as_thread, as_task) = (flusher.clone(), flusher.clone());
-        // One of the two takes the rounds.
-        let rounds = Arc::new(Mutex::new(Some(rounds)));
-        let taken = rounds.clone();
-        let worker = workers.start_blocking(
-            "flusher",
-            move || {
-                let Some(mut rounds) = rounds.lock().take() else { return };
-                while let Some(partitions) = as_thread.next_round() {
-                    rounds.flush(&partitions);
+        if workers == Workers::Threads {
+            let (flusher, thread) = Flusher::start(journal, clock, telemetry)?;
+            return Ok((flusher, Worker::of_thread(thread)));
+        }
+        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
+        let task = flusher.clone();
+        let worker = workers.start("flusher", move || async move {
+            while !task.is_done() {
+                task.ready_task.notified().await;
+                while let Some(round) = task.try_next_round() {
+                    task.work(&mut rounds, round);
                 }
-                rounds.sync_journaled();
-            },
-            move || async move {
-                let Some(mut rounds) = taken.lock().take() else { return };
-                while let Some(partitions) = as_task.next_round_of_task().await {
-                    rounds.flush(&partitions);
-                }
-                rounds.sync_journaled();
-            },
-        )?;
+            }
+            rounds.sync_journaled();
+        })?;
         Ok((flusher, worker))
+    }
+
+    fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
+        let flusher = Flusher { queue: Mutex::default(), ready: Condvar::new(), ready_task: Notify::new() };
+        (Arc::new(flusher), Rounds { journal, journaled: Vec::new(), clock, telemetry })
+    }
+
+    fn work_off(&self, rounds: &mut Rounds) {
+        while let Some(round) = self.next_round() {
+            self.work(rounds, round);
+        }
+        rounds.sync_journaled();
+    }
+
+    fn work(&self, rounds: &mut Rounds, round: Round) {
+        if !round.partitions.is_empty() {
+            rounds.flush(&round.partitions);
+        }
+        if let Some(tail) = round.tail {
+            rounds.settle(tail);
+            self.queue.lock().unsettled -= 1;
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.stop && queue.partitions.is_empty()
+    }
+
+    fn try_next_round(&self) -> Option<Round> {
+        let mut queue = self.queue.lock();
+        let tail = queue.tails.pop_front();
+        let is_something = tail.is_some() || !queue.partitions.is_empty();
+        is_something.then(|| Round { partitions: std::mem::take(&mut queue.partitions), tail })
+    }
+
+    fn ring(&self) {
+        self.ready.notify_one();
+        self.ready_task.notify_one();
     }
 
     /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
@@ -90,41 +146,39 @@ impl Flusher {
         let first = queue.partitions.len() == 1;
         drop(queue);
         if first {
-            self.ready.notify_one();
-            self.ready_task.notify_one();
+            self.ring();
         }
     }
 
-    /// Lets the thread end after what is queued now.
+    /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
+    pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
+        let mut queue = self.queue.lock();
+        queue.unsettled += partitions.len();
+        queue.tails.extend(partitions);
+        drop(queue);
+        self.ring();
+    }
+
+    /// Whether something of what [`Flusher::settle`] asked for is not done.
+    pub fn is_settling(&self) -> bool {
+        self.queue.lock().unsettled > 0
+    }
+
+    /// Lets the thread end after what requests wait for now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
-        self.ready.notify_one();
-        self.ready_task.notify_one();
+        self.ring();
     }
 
-    async fn next_round_of_task(&self) -> Option<Vec<Arc<Partition>>> {
-        loop {
-            {
-                let mut queue = self.queue.lock();
-                if !queue.partitions.is_empty() {
-                    return Some(std::mem::take(&mut queue.partitions));
-                }
-                if queue.stop {
-                    return None;
-                }
-            }
-            self.ready_task.notified().await;
-        }
-    }
-
-    fn next_round(&self) -> Option<Vec<Arc<Partition>>> {
+    fn next_round(&self) -> Option<Round> {
         let mut queue = self.queue.lock();
         loop {
-            if !queue.partitions.is_empty() {
-                return Some(std::mem::take(&mut queue.partitions));
-            }
-            if queue.stop {
+            if queue.stop && queue.partitions.is_empty() {
                 return None;
+            }
+            let tail = queue.tails.pop_front();
+            if tail.is_some() || !queue.partitions.is_empty() {
+                return Some(Round { partitions: std::mem::take(&mut queue.partitions), tail });
             }
             self.ready.wait(&mut queue);
         }
@@ -166,6 +220,17 @@ impl Rounds {
         large.extend(self.commit(small));
         self.sync(&large);
         self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), partitions.len() as u64);
+    }
+
+    /// Syncs a partition's own files, also what the journal holds of it.
+    fn settle(&self, partition: Arc<Partition>) {
+        if partition.open_view().is_none() {
+            return;
+        }
+        let started = self.clock.monotonic_nanos();
+        partition.begin_flush();
+        self.sync(&[partition]);
+        self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), 1);
     }
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
@@ -224,8 +289,9 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        partition.release_acks(mark.up_to);
+        // The mark first: who is released may append at once, and must not count what is durable by now.
         partition.set_sync_mark(mark);
+        partition.release_acks(mark.up_to);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
         }
@@ -268,7 +334,7 @@ impl Rounds {
     fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets.up_to()));
+                partition.with_open_log(|log| log.note_flushed(targets));
                 partition.set_sync_mark(mark);
                 partition.journaled.store(false, Ordering::Relaxed);
                 partition.release_acks(targets.up_to());
@@ -283,6 +349,12 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.disk_has_failed() {
+        // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
+        // the journal holds of it stays there for the next start.
+        partition.fail_acks();
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();

@@ -99,7 +99,7 @@ impl Node {
             &checkpoints,
         ));
         let (flusher, flusher_worker) =
-            Flusher::start(host.workers, journal, host.clock.clone(), telemetry.clone())?;
+            Flusher::start_on(host.workers, journal, host.clock.clone(), telemetry.clone())?;
         let policy = wiring::flush_policy(settings.flush.policy);
         let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy));
         let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, wiring::group_config(&settings)));
@@ -113,7 +113,7 @@ impl Node {
             groups: groups.clone(),
             fetch_sessions: FetchSessions::new(settings.fetch.sessions_max),
             producer_ids: ProducerIds::default(),
-            log_levels: wiring::log_levels(&settings, log_control),
+            log_control,
             peers,
             gate: Gate::default(),
             epoch: Arc::new(AtomicI64::new(-1)),

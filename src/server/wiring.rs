@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::api::configs::LogLevels;
 use crate::api::{AdvertisedListener, BrokerOptions};
+use crate::base::limits::TAIL_BYTES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::ControllerOptions;
 use crate::controller::decide::TopicDefaults;
@@ -15,7 +15,6 @@ use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::replica::journal::{self, Journal};
 use crate::replica::{ConfigSource, FlushPolicy, MaintenanceIntervals};
 use crate::server::node::StartError;
-use crate::telemetry::logs::LogControl;
 
 pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
     ControllerOptions {
@@ -100,11 +99,6 @@ pub fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
     }
 }
 
-pub fn log_levels(settings: &BrokerSettings, control: LogControl) -> LogLevels {
-    let set_filter = move |filter: &str| control.set_filter(filter).map_err(|error| error.to_string());
-    LogLevels::new(settings.log_level.clone(), Box::new(set_filter))
-}
-
 pub fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
     let flush_ms = match settings.flush.policy {
         // Whoever wants durability waits for it; what nobody waits for is synced so that a checkpoint can move on.
@@ -118,6 +112,7 @@ pub fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals 
         retention_ms: settings.log.retention_check_interval_ms,
         producer_check_ms: settings.producers.id_expiration_check_interval_ms,
         producer_expiration_ms: settings.producers.id_expiration_ms,
+        tail_bytes_max: TAIL_BYTES_MAX,
     }
 }
 

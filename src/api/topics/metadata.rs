@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use super::partition_view::{PartitionView, broker_ids};
 use crate::api::cluster::nodes::{self, Node};
-use crate::api::cluster::{operations, text};
+use crate::api::cluster::text;
 use crate::api::peers::active;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::NO_BROKER;
 use crate::base::{ErrorCode, PartitionIndex, TopicId};
 use crate::metadata::{Image, PartitionState, Topic, topic_name};
+use crate::security::all_operations;
 use crate::wire::messages::create_topics_request::CreatableTopic;
 use crate::wire::messages::metadata_request::MetadataRequestTopic;
 use crate::wire::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
 use crate::wire::messages::{BrokerId, CreateTopicsRequest, MetadataRequest, MetadataResponse, StrBytes};
+use crate::wire::table::ResourceKind;
 
 /// For topics that are made because somebody asks for them.
 const AUTO_CREATE_TIMEOUT_MS: i32 = 30_000;
@@ -57,7 +59,7 @@ pub async fn handle(
         response.cluster_id = Some(text(&image.cluster_id));
     }
     if CLUSTER_OPERATIONS.contains(&version) && request.include_cluster_authorized_operations {
-        response.cluster_authorized_operations = operations::ON_CLUSTER;
+        response.cluster_authorized_operations = all_operations(ResourceKind::Cluster);
     }
     Ok(response)
 }
@@ -195,7 +197,7 @@ impl View<'_> {
         let mut topic = MetadataResponseTopic::default().with_error_code(error.code());
         // Told for a name that does not exist, too, but not for an unknown id.
         if self.with_operations && self.version >= 8 && error != ErrorCode::UNKNOWN_TOPIC_ID {
-            topic.topic_authorized_operations = operations::ON_TOPIC;
+            topic.topic_authorized_operations = all_operations(ResourceKind::Topic);
         }
         topic
     }
