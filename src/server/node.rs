@@ -15,6 +15,7 @@ use crate::api::configs::LogLevels;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{AdvertisedListener, Broker, BrokerOptions};
+use crate::base::NodeAddress;
 use crate::base::limits::OPEN_FILES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::decide::TopicDefaults;
@@ -27,7 +28,7 @@ use crate::host::task;
 use crate::log::LogEnv;
 use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
-use crate::quorum::{Quorum, QuorumOptions};
+use crate::quorum::{NoTransport, Quorum, QuorumOptions, QuorumTiming};
 use crate::replica::journal::{self, Journal};
 use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
 use crate::server::identity::Identity;
@@ -73,7 +74,7 @@ impl Node {
         let listeners = bind_all(&settings, &telemetry)?;
 
         let identity = Identity::find(&host, &log_dir, settings.node_id, settings.cluster_id.as_deref())?;
-        let quorum = open_quorum(&host, &log_dir, &settings, &identity)?;
+        let quorum = open_quorum(&host, &log_dir, &settings, &identity).await?;
         let controller = Controller::new(host.clone(), quorum.clone(), controller_options(&settings));
         let registration = registration(&host, &settings, &listeners, &identity)?;
         let broker_epoch =
@@ -259,7 +260,7 @@ fn bind_all(settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<List
     Ok(bound)
 }
 
-fn open_quorum(
+async fn open_quorum(
     host: &Host,
     log_dir: &Path,
     settings: &BrokerSettings,
@@ -270,9 +271,13 @@ fn open_quorum(
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
         store: Arc::new(|path: &Path| Ok(Arc::new(SledStore::open(path)?) as Arc<_>)),
+        voters: Vec::new(),
+        my_address: NodeAddress::default(),
+        transport: Arc::new(NoTransport::default()),
+        timing: QuorumTiming::default(),
     };
     let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
-    Ok(Quorum::open(host, dir, options)?)
+    Ok(Quorum::open(host, dir, options).await?)
 }
 
 fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
