@@ -17,6 +17,19 @@ pub fn sleep(duration: Duration) -> Sleep {
     tokio::time::sleep(duration)
 }
 
+/// A point on the clock that [`sleep`] waits on.
+pub use tokio::time::Instant as Moment;
+
+/// Now, on the clock that [`sleep`] waits on.
+pub fn moment() -> Moment {
+    Moment::now()
+}
+
+/// Waits for a point in time; one that has passed is no wait.
+pub fn sleep_until(deadline: Moment) -> Sleep {
+    tokio::time::sleep_until(deadline)
+}
+
 /// The future's output, or `None` when `duration` passes first.
 pub async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Output> {
     tokio::select! {

@@ -28,7 +28,7 @@ pub async fn handle(
         let description = quorum.describe();
         response.topics = vec![topic(topic_name::CLUSTER_METADATA, vec![partition(&description, version)])];
         if version >= 2 {
-            response.nodes = description.voters.iter().map(|voter| node(broker, context, voter)).collect();
+            response.nodes = description.voters.iter().chain(&description.observers).map(|voter| node(broker, context, voter)).collect();
         }
     } else {
         response.topics = request.topics.iter().map(|asked| unknown(asked, version)).collect();
@@ -54,6 +54,7 @@ fn partition(description: &QuorumDescription, version: i16) -> PartitionData {
         .with_leader_epoch(description.leader_epoch)
         .with_high_watermark(description.high_watermark)
         .with_current_voters(description.voters.iter().map(|voter| replica(voter, version)).collect())
+        .with_observers(description.observers.iter().map(|observer| replica(observer, version)).collect())
 }
 
 fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
