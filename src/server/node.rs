@@ -19,6 +19,7 @@ use crate::base::limits::OPEN_FILES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::brokers::Registering;
+use crate::controller::decide::features::supported_features;
 use crate::controller::{Controller, ControllerOptions};
 use crate::coordinator::group::{GroupConfig, GroupCoordinator};
 use crate::host::Host;
@@ -308,7 +309,8 @@ fn registration(
         endpoints,
         rack: settings.rack.clone(),
         directories: vec![identity.directory_id],
-        fenced: false,
+        features: supported_features(),
+        ..BrokerRegistration::default()
     })
 }
 

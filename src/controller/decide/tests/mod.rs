@@ -26,7 +26,7 @@ fn broker(id: BrokerId, rack: Option<&str>) -> BrokerRegistration {
         }],
         rack: rack.map(str::to_owned),
         directories: vec![directory(id)],
-        fenced: false,
+        ..BrokerRegistration::default()
     }
 }
 
