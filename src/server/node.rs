@@ -121,6 +121,7 @@ impl Node {
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
+        tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
         tasks.spawn(follow_metadata(broker.clone(), stopping.subscribe()));
         tasks.spawn(until_stopped(groups.clone().run_timers(), stopping.subscribe()));
         groups.clone().load_all().await;

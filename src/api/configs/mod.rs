@@ -51,7 +51,7 @@ async fn change(
     broker: &Broker,
     context: &RequestContext,
     validate_only: bool,
-    decide: impl FnOnce(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
+    decide: impl Fn(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
 ) -> Result<Vec<ResourceOutcome>, Refused> {
     let (node_id, fixed) = (broker.options.node_id, broker.options.static_properties.clone());
     let decide = move |image: &Image| {

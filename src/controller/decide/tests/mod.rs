@@ -9,8 +9,12 @@ mod placement;
 use uuid::Uuid;
 
 use super::Decision;
+use super::rules::Rules;
 use crate::base::{BrokerId, TopicId};
 use crate::metadata::{BrokerRegistration, Endpoint, Image, MetadataRecord, PartitionState};
+
+/// Nothing is set anywhere.
+const RULES: Rules<'static> = Rules { node_id: 1, fixed: &() };
 
 /// A broker on a rack, reachable and with one log directory.
 fn broker(id: BrokerId, rack: Option<&str>) -> BrokerRegistration {

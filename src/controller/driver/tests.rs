@@ -1,0 +1,1 @@
+//! Facts about the driver over a quorum of one voter.
