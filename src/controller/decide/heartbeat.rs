@@ -85,7 +85,7 @@ fn next(
         let all_know = stopping.is_none_or(|stopping| stopping.moved_at <= stopping.seen_by_all);
         return shut_down_if(all_know && !image.leads_something(broker.id), Standing::ShuttingDown);
     }
-    if beat.want_fence {
+    if beat.want_fence && !is_last(image, broker.id) {
         return shut_down_if(beat.want_shut_down, Standing::Fenced);
     }
     if beat.want_shut_down {
@@ -102,7 +102,7 @@ fn is_last(image: &Image, id: BrokerId) -> bool {
 fn change_to(image: &Image, rules: &Rules<'_>, id: BrokerId, next: Standing) -> Vec<MetadataRecord> {
     let Some(broker) = image.broker(id) else { return Vec::new() };
     match next {
-        Standing::Serving if broker.fenced => unfence(image, rules, id),
+        Standing::Serving if broker.fenced => unfence(image, rules, broker),
         // The only one that could lead does not change thousands of partitions on its way out and as many when it is back.
         Standing::ShutDown if !broker.fenced && is_last(image, id) => Vec::new(),
         Standing::Fenced | Standing::ShutDown if !broker.fenced => fence(image, rules, id),
@@ -129,8 +129,15 @@ pub fn fence(image: &Image, rules: &Rules<'_>, id: BrokerId) -> Vec<MetadataReco
     records
 }
 
-fn unfence(image: &Image, rules: &Rules<'_>, id: BrokerId) -> Vec<MetadataRecord> {
-    let mut records = vec![MetadataRecord::BrokerFenced { id, fenced: false }];
+fn unfence(image: &Image, rules: &Rules<'_>, broker: &BrokerRegistration) -> Vec<MetadataRecord> {
+    let id = broker.id;
+    // One that was fenced while it stopped, and thought better of it, stays.
+    let mut records = if broker.in_controlled_shutdown {
+        let stays = BrokerRegistration { fenced: false, in_controlled_shutdown: false, ..broker.clone() };
+        vec![MetadataRecord::Broker(stays)]
+    } else {
+        vec![MetadataRecord::BrokerFenced { id, fenced: false }]
+    };
     records.extend(after(image, rules, Event::Returned(id)));
     records
 }

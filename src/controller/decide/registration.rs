@@ -12,8 +12,10 @@ use crate::metadata::{BrokerRegistration, ConfigResource, Image, MetadataRecord}
 /// What a broker says of itself at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// The cluster it belongs to, or, when the cluster has no identity yet, the one it brings.
+    /// The cluster it belongs to, or, when the cluster has no identity yet, the one it brings. Empty when it has never been in one.
     pub cluster_id: String,
+    /// For a cluster without an identity when nobody brings one.
+    pub fresh_cluster_id: String,
     /// Epoch and fencing are chosen here.
     pub broker: BrokerRegistration,
     /// The epoch under which it ran before, when it stopped cleanly then.
@@ -45,7 +47,8 @@ pub fn register(
 ) -> Decision<Result<i64, Refusal>> {
     let mut draft = Draft::of(image);
     if image.cluster_id.is_empty() {
-        draft.extend(bootstrap(&asked.cluster_id));
+        let brought = [&asked.cluster_id, &asked.fresh_cluster_id].into_iter().find(|id| !id.is_empty());
+        draft.extend(bootstrap(brought.map_or("", String::as_str)));
     }
     if let Err(refusal) = check(&draft.image, asked, other_is_alive) {
         return Decision::unchanged(Err(refusal));
@@ -96,7 +99,7 @@ fn begin_incarnation(draft: &mut Draft, rules: &Rules<'_>, asked: &Registration,
 
 fn check(image: &Image, asked: &Registration, other_is_alive: bool) -> Result<(), Refusal> {
     let broker = &asked.broker;
-    if *asked.cluster_id != *image.cluster_id {
+    if !asked.cluster_id.is_empty() && *asked.cluster_id != *image.cluster_id {
         let sentence = format!("Expected cluster ID {}, but got cluster ID {}", image.cluster_id, asked.cluster_id);
         return Err(Refusal::new(ErrorCode::INCONSISTENT_CLUSTER_ID, sentence));
     }

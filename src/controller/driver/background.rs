@@ -8,6 +8,7 @@ use super::{Controller, Leadership};
 use crate::base::{BrokerId, MonotonicMs};
 use crate::controller::decide::elections::{balance_leaders, elect_unclean};
 use crate::controller::decide::internal_topics::{self, InternalTopic, raise_internal_topic};
+use crate::controller::decide::rules::Rules;
 use crate::host::task;
 use crate::metadata::Image;
 
@@ -134,7 +135,7 @@ impl Controller {
             if raise_internal_topic(image, &self.rules(), &wanted).records.is_empty() {
                 continue;
             }
-            match self.arrange(move |image, rules| raise_internal_topic(image, rules, &wanted)).await {
+            match self.arrange(move |image: &Image, rules: &Rules<'_>| raise_internal_topic(image, rules, &wanted)).await {
                 Ok(_) => {
                     raised = true;
                     tracing::info!(topic = name, "internal topic raised towards the replication it shall have");

@@ -7,6 +7,7 @@ use crate::base::{BrokerId, ErrorCode};
 use crate::controller::decide::brokers::{Registering, register_broker, unregister_broker};
 use crate::controller::decide::heartbeat::{Heartbeat, HeartbeatReply, Stopping, fence, heartbeat};
 use crate::controller::decide::registration::{Registration, register};
+use crate::controller::decide::rules::Rules;
 use crate::controller::decide::{Decision, Refusal};
 use crate::metadata::Image;
 use crate::quorum::QuorumError;
@@ -23,7 +24,7 @@ impl Controller {
         let id = asked.broker.id;
         let gone = self.former_is_gone(&asked).await;
         let controller = self.clone();
-        let decide = move |image: &Image, rules: &_| {
+        let decide = move |image: &Image, rules: &Rules<'_>| {
             let former = image.broker(id).filter(|known| known.incarnation != asked.broker.incarnation);
             let is_alive = former.is_some_and(|former| gone != Some(former.epoch) && controller.is_heard(id, former.epoch));
             let decision = register(image, rules, &asked, is_alive);
@@ -81,7 +82,7 @@ impl Controller {
         }
         let controller = self.clone();
         let decide =
-            move |image: &Image, rules: &_| heartbeat(image, rules, &beat, controller.stopping(image, beat.id));
+            move |image: &Image, rules: &Rules<'_>| heartbeat(image, rules, &beat, controller.stopping(image, beat.id));
         let (reply, offset) = self.arrange(decide).await?;
         match reply {
             Ok(told) if told.shutting_down => {
@@ -105,7 +106,7 @@ impl Controller {
     }
 
     pub async fn unregister_broker(&self, id: BrokerId) -> Result<Option<Refusal>, QuorumError> {
-        let reply = self.arrange(move |image, rules| unregister_broker(image, rules, id)).await?.0;
+        let reply = self.arrange(move |image: &Image, rules: &Rules<'_>| unregister_broker(image, rules, id)).await?.0;
         if reply.is_none() {
             tracing::info!(broker = id, "broker unregistered");
         }
@@ -137,7 +138,7 @@ impl Controller {
 
     /// Fences a broker if it still runs under that epoch.
     pub(super) async fn fence(&self, id: BrokerId, epoch: i64, why: &'static str) {
-        let decide = move |image: &Image, rules: &_| {
+        let decide = move |image: &Image, rules: &Rules<'_>| {
             let still = image.broker(id).is_some_and(|broker| broker.epoch == epoch);
             let records = if still { fence(image, rules, id) } else { Vec::new() };
             Decision { reply: records.len(), records }

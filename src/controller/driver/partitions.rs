@@ -7,12 +7,14 @@ use crate::controller::decide::directories::{DirectoryAssignment, DirectoryOutco
 use crate::controller::decide::elections::{Asked, ElectionOutcomes, elect_leaders};
 use crate::controller::decide::producer_ids::{ProducerIdBlock, allocate_producer_ids, allocate_to};
 use crate::controller::decide::reassignments::{self, Ongoing, Reassignment, ReassignmentOutcomes, reassign};
+use crate::controller::decide::rules::Rules;
+use crate::metadata::Image;
 use crate::quorum::QuorumError;
 
 impl Controller {
     /// Decides an AlterPartition request.
     pub async fn alter_partition(&self, asked: AlterPartition) -> Result<Result<IsrOutcomes, ErrorCode>, QuorumError> {
-        Ok(self.arrange(move |image, rules| alter_partition(image, rules, &asked)).await?.0)
+        Ok(self.arrange(move |image: &Image, rules: &Rules<'_>| alter_partition(image, rules, &asked)).await?.0)
     }
 
     /// Elects leaders; `None` means for every partition.
@@ -22,7 +24,7 @@ impl Controller {
         partitions: Option<Vec<(String, Vec<PartitionIndex>)>>,
     ) -> Result<ElectionOutcomes, QuorumError> {
         self.must_be_active()?;
-        let decide = move |image: &_, rules: &_| elect_leaders(image, rules, asked, partitions.as_deref());
+        let decide = move |image: &Image, rules: &Rules<'_>| elect_leaders(image, rules, asked, partitions.as_deref());
         self.arrange_and_apply(decide).await
     }
 
@@ -32,7 +34,7 @@ impl Controller {
         topics: Vec<(String, Vec<Reassignment>)>,
         factor_may_change: bool,
     ) -> Result<ReassignmentOutcomes, QuorumError> {
-        let decide = move |image: &_, rules: &_| reassign(image, rules, &topics, factor_may_change);
+        let decide = move |image: &Image, rules: &Rules<'_>| reassign(image, rules, &topics, factor_may_change);
         self.arrange_and_apply(decide).await
     }
 
@@ -52,7 +54,7 @@ impl Controller {
         epoch: i64,
         assignments: Vec<DirectoryAssignment>,
     ) -> Result<Result<Vec<DirectoryOutcome>, ErrorCode>, QuorumError> {
-        let decide = move |image: &_, rules: &_| assign_directories(image, rules, broker, epoch, &assignments);
+        let decide = move |image: &Image, rules: &Rules<'_>| assign_directories(image, rules, broker, epoch, &assignments);
         Ok(self.arrange(decide).await?.0)
     }
 
@@ -68,6 +70,6 @@ impl Controller {
         broker: BrokerId,
         epoch: i64,
     ) -> Result<Result<Option<ProducerIdBlock>, ErrorCode>, QuorumError> {
-        Ok(self.arrange(move |image, _| allocate_to(image, broker, epoch)).await?.0)
+        Ok(self.arrange(move |image: &Image, _: &Rules<'_>| allocate_to(image, broker, epoch)).await?.0)
     }
 }
