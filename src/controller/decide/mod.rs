@@ -9,6 +9,7 @@ pub mod create_topics;
 pub mod delete_topics;
 pub mod directories;
 pub mod elections;
+pub mod eligible;
 pub mod features;
 pub mod heartbeat;
 pub mod internal_topics;

@@ -23,7 +23,7 @@ const RAISE_INTERVAL_MS: u64 = 30_000;
 const SOON_MS: u64 = 1_000;
 
 /// When which work is due.
-struct Due {
+pub(super) struct Due {
     balance: MonotonicMs,
     unclean: MonotonicMs,
     raise: MonotonicMs,
@@ -58,7 +58,7 @@ impl Controller {
     }
 
     /// Begins a term: sessions for all, and a look at everybody, because nobody knows who died together with the last controller.
-    fn take_over(&self) -> Due {
+    pub(super) fn take_over(&self) -> Due {
         let (image, now) = (self.quorum().image(), self.shared.host.clock.monotonic_ms());
         self.shared.sessions.lock().take_over(&image, self.options().node_id, now);
         for broker in image.live_brokers() {
@@ -74,7 +74,7 @@ impl Controller {
     }
 
     /// Does what is due; answers the pause until the next look in milliseconds.
-    async fn tick(&self, due: &mut Due) -> u64 {
+    pub(super) async fn tick(&self, due: &mut Due) -> u64 {
         let now = self.shared.host.clock.monotonic_ms();
         let expired = self.shared.sessions.lock().expired(now);
         // One by one, so that leaders do not move to a broker that is fenced next.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Controller, Liveness};
-use crate::base::{BrokerId, ErrorCode};
+use crate::base::{BrokerId, ErrorCode, TopicId};
 use crate::controller::decide::brokers::{Registering, register_broker, unregister_broker};
 use crate::controller::decide::heartbeat::{Heartbeat, HeartbeatReply, Stopping, fence, heartbeat};
 use crate::controller::decide::registration::{Registration, register};
@@ -21,6 +21,8 @@ impl Controller {
     /// Decides a BrokerRegistration request; answers the broker epoch.
     pub async fn register(&self, asked: Registration) -> Result<Result<i64, Refusal>, QuorumError> {
         self.must_be_active()?;
+        let fresh_cluster_id = TopicId(self.shared.host.entropy.uuid()).to_string();
+        let asked = Registration { fresh_cluster_id, ..asked };
         let id = asked.broker.id;
         let gone = self.former_is_gone(&asked).await;
         let controller = self.clone();

@@ -72,7 +72,7 @@ impl Controller {
         let settings = ControllerSettings::from_properties(&options.static_properties);
         let leadership = agreement::leadership(&quorum);
         let counts = Arc::new(ControllerCounts::default());
-        let turns = Turns::start(quorum.clone(), leadership.clone(), counts.clone());
+        let turns = Turns::start(quorum.clone(), leadership.clone(), counts.clone(), options.clone());
         let shared = Shared {
             host,
             quorum,

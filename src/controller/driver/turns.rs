@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::ControllerOptions;
 use super::agreement::{Leadership, is_stale, not_leader, propose_at};
 use crate::controller::decide::Decision;
+use crate::controller::decide::eligible::consequences;
+use crate::controller::decide::rules::Rules;
 use crate::metadata::{Image, MetadataRecord};
 use crate::quorum::{Quorum, QuorumError};
 
@@ -75,9 +78,10 @@ impl Turns {
         quorum: Quorum,
         leadership: watch::Receiver<Leadership>,
         counts: Arc<ControllerCounts>,
+        options: ControllerOptions,
     ) -> Turns {
         let (jobs, queue) = mpsc::channel(JOBS_QUEUED_MAX);
-        tokio::spawn(Worker { quorum, leadership, counts, queue }.run());
+        tokio::spawn(Worker { quorum, leadership, counts, queue, options }.run());
         Turns { jobs }
     }
 
@@ -99,6 +103,7 @@ struct Worker {
     leadership: watch::Receiver<Leadership>,
     counts: Arc<ControllerCounts>,
     queue: mpsc::Receiver<Box<dyn Job>>,
+    options: ControllerOptions,
 }
 
 /// Decisions of one turn: what they keep, and where each one's records end.
@@ -129,7 +134,8 @@ impl Worker {
                 return (waiting.len(), waiting.iter().map(|_| Err(not_leader(leader.leader))).collect());
             }
             let image = self.quorum.image();
-            let Turn { records, mut outcomes } = decide_some(&image, waiting);
+            let rules = Rules { node_id: self.options.node_id, fixed: &*self.options.static_properties };
+            let Turn { records, mut outcomes } = decide_some(&image, &rules, waiting);
             let kept = self.keep(&image, records).await;
             attempts += 1;
             match kept {
@@ -158,25 +164,46 @@ impl Worker {
     }
 }
 
-fn decide_some(image: &Image, waiting: &mut [Box<dyn Job>]) -> Turn {
+fn decide_some(image: &Image, rules: &Rules<'_>, waiting: &mut [Box<dyn Job>]) -> Turn {
     let mut image = image.clone();
     let mut turn = Turn { records: Vec::new(), outcomes: Vec::new() };
     for job in waiting {
         if turn.records.len() >= RECORDS_PER_TURN_MAX {
             break;
         }
-        let records = job.decide(&image);
-        let mut next = image.clone();
-        match records.iter().try_for_each(|record| next.apply(next.offset + 1, record)) {
-            Ok(()) => {
+        match decide_one(&image, rules, &mut **job) {
+            Ok((records, next)) => {
                 turn.outcomes.push(Ok(next.offset));
                 turn.records.extend(records);
                 image = next;
             }
-            Err(error) => turn.outcomes.push(Err(error.into())),
+            Err(error) => turn.outcomes.push(Err(error)),
         }
     }
     turn
+}
+
+/// One decision's records and the image with them. A decision that panics spoils only itself.
+fn decide_one(
+    image: &Image,
+    rules: &Rules<'_>,
+    job: &mut dyn Job,
+) -> Result<(Vec<MetadataRecord>, Image), QuorumError> {
+    let decided = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.decide(image)));
+    let mut records = decided.map_err(|_| {
+        tracing::error!("a decision of the controller panicked");
+        QuorumError::Closed
+    })?;
+    let mut next = image.clone();
+    apply(&mut next, &records)?;
+    let consequences = consequences(&next, rules, &records);
+    apply(&mut next, &consequences)?;
+    records.extend(consequences);
+    Ok((records, next))
+}
+
+fn apply(image: &mut Image, records: &[MetadataRecord]) -> Result<(), QuorumError> {
+    Ok(records.iter().try_for_each(|record| image.apply(image.offset + 1, record))?)
 }
 
 /// Elections among the records of one proposal.

@@ -128,3 +128,30 @@ fn a_reassignment_to_fewer_replicas_waits_for_those_that_stay() {
     change.isr = vec![1, 2, 3];
     assert_eq!(change.build().unwrap().replicas, [2, 3]);
 }
+
+#[test]
+fn a_lower_minimum_ends_what_eligible_replicas_were_eligible_for() {
+    use crate::controller::decide::eligible::consequences;
+    let mut image = replicated(3, 3);
+    set_state(&mut image, PartitionState { isr: vec![1, 2], elr: vec![3], ..state(&replicated(3, 3)) });
+    let lower = [topic_config("min.insync.replicas", "2")];
+    let still = [topic_config("retention.ms", "1")];
+    assert_eq!(consequences(&image, &RULES, &still), []);
+    assert_eq!(consequences(&image, &RULES, &lower), [], "the minimum is what it was");
+    apply(&mut image, &lower);
+    let cleared = consequences(&image, &RULES, &lower);
+    apply(&mut image, &cleared);
+    assert_eq!(shown(&image), expect(1, &[1, 2], &[]));
+}
+
+#[test]
+fn without_the_feature_nobody_is_eligible() {
+    use crate::controller::decide::eligible::consequences;
+    let mut image = replicated(3, 3);
+    set_state(&mut image, PartitionState { isr: vec![1, 2], elr: vec![3], ..state(&replicated(3, 3)) });
+    let off = [MetadataRecord::Feature { name: "eligible.leader.replicas.version".into(), level: 0 }];
+    apply(&mut image, &off);
+    let cleared = consequences(&image, &RULES, &off);
+    apply(&mut image, &cleared);
+    assert_eq!(shown(&image), expect(1, &[1, 2], &[]));
+}
