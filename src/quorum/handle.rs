@@ -240,17 +240,6 @@ impl Quorum {
         self.shared.core.leadership.subscribe()
     }
 
-    /// Who the active controller is.
-    pub fn leadership(&self) -> watch::Receiver<super::Leadership> {
-        let leader = Some(self.shared.node_id);
-        watch::channel(super::Leadership { leader, leader_address: None, term: 1, is_me: true }).1
-    }
-
-    /// A message of another node's quorum.
-    pub async fn handle_rpc(&self, _: bytes::Bytes) -> Result<bytes::Bytes, QuorumError> {
-        Err(QuorumError::Closed)
-    }
-
     pub fn describe(&self) -> QuorumDescription {
         self.shared.core.describe(self.shared.directory_id)
     }

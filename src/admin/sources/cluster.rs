@@ -53,6 +53,7 @@ mod tests {
             rack: None,
             directories: Vec::new(),
             fenced,
+            ..BrokerRegistration::default()
         })
     }
 

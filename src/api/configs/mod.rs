@@ -52,7 +52,7 @@ async fn change(
     broker: &Broker,
     context: &RequestContext,
     validate_only: bool,
-    decide: impl FnOnce(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
+    decide: impl Fn(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
 ) -> Result<Vec<ResourceOutcome>, Refused> {
     // A broker's own settings are changed through that broker, which hands the request on.
     let node_id = context.connection.forwarded_by.unwrap_or(broker.options.node_id);

@@ -229,7 +229,7 @@ impl View<'_> {
             .with_leader_id(BrokerId(view.leader))
             .with_leader_epoch(if self.version >= 7 { state.leader_epoch } else { -1 })
             .with_replica_nodes(shown(&state.replicas))
-            .with_isr_nodes(shown(&state.isr))
+            .with_isr_nodes(shown(&view.isr))
             .with_offline_replicas(broker_ids(&view.offline))
     }
 }

@@ -159,6 +159,7 @@ fn any_record() -> impl Strategy<Value = MetadataRecord> {
             rack: None,
             directories: vec![],
             fenced,
+            ..BrokerRegistration::default()
         })),
         (0..3i32).prop_map(|id| MetadataRecord::BrokerRemoved { id }),
         Just(MetadataRecord::Cluster { cluster_id: "c".into() }),
