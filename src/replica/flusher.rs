@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::host::{Clock, DiskFile};
 use crate::log::FlushTargets;
+use crate::replica::ack::AckFailure;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
 use crate::telemetry::Telemetry;
@@ -33,6 +34,9 @@ const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Default)]
 struct Queue {
     partitions: Vec<Arc<Partition>>,
+    /// How often the journal was asked to be emptied, and how often it was.
+    empty_asked: u64,
+    empty_done: u64,
     stop: bool,
 }
 
@@ -40,6 +44,7 @@ struct Queue {
 pub struct Flusher {
     queue: Mutex<Queue>,
     ready: Condvar,
+    emptied: Condvar,
 }
 
 impl Flusher {
@@ -49,15 +54,22 @@ impl Flusher {
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
-        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
+        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new(), emptied: Condvar::new() });
         let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || {
-                while let Some(partitions) = flusher.next_round() {
-                    rounds.flush(&partitions);
+                while let Some((partitions, empty_asked)) = flusher.next_round() {
+                    if !partitions.is_empty() {
+                        rounds.flush(&partitions);
+                    }
+                    if let Some(asked) = empty_asked {
+                        rounds.sync_journaled();
+                        flusher.note_emptied(asked);
+                    }
                 }
                 rounds.sync_journaled();
+                flusher.note_emptied(u64::MAX);
             }
         })?;
         Ok((flusher, thread))
@@ -77,17 +89,35 @@ impl Flusher {
         }
     }
 
+    /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. Blocks.
+    pub fn empty_journal(&self) {
+        let mut queue = self.queue.lock();
+        queue.empty_asked += 1;
+        let asked = queue.empty_asked;
+        self.ready.notify_one();
+        while queue.empty_done < asked {
+            self.emptied.wait(&mut queue);
+        }
+    }
+
+    fn note_emptied(&self, asked: u64) {
+        self.queue.lock().empty_done = asked;
+        self.emptied.notify_all();
+    }
+
     /// Lets the thread end after what is queued now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
         self.ready.notify_one();
     }
 
-    fn next_round(&self) -> Option<Vec<Arc<Partition>>> {
+    /// Partitions to sync, and the number of the last wish for an empty journal, if there is a new one.
+    fn next_round(&self) -> Option<(Vec<Arc<Partition>>, Option<u64>)> {
         let mut queue = self.queue.lock();
         loop {
-            if !queue.partitions.is_empty() {
-                return Some(std::mem::take(&mut queue.partitions));
+            let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
+            if !queue.partitions.is_empty() || empty_asked.is_some() {
+                return Some((std::mem::take(&mut queue.partitions), empty_asked));
             }
             if queue.stop {
                 return None;
@@ -136,6 +166,9 @@ impl Rounds {
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
+        if partition.unjournaled.load(Ordering::SeqCst) {
+            return None;
+        }
         let view = partition.open_view()?;
         let segment = view.segments.last()?;
         let from = partition.sync_mark().filter(|mark| mark.segment_base == segment.base_offset())?;
@@ -190,7 +223,6 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        partition.release_acks(mark.up_to);
         partition.set_sync_mark(mark);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
@@ -234,10 +266,13 @@ impl Rounds {
     fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets.up_to()));
-                partition.set_sync_mark(mark);
+                partition.with_open_log(|log| {
+                    if partition.cuts.load(Ordering::SeqCst) == mark.cut {
+                        log.note_flushed(targets.up_to());
+                    }
+                });
                 partition.journaled.store(false, Ordering::Relaxed);
-                partition.release_acks(targets.up_to());
+                partition.set_sync_mark(mark);
             }
             Err(error) => {
                 self.telemetry.disk.flush_failed();
@@ -253,19 +288,20 @@ fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
         let targets = log.flush_targets()?;
         let view = log.view();
         let segment_base = view.segments.last().map_or(0, |segment| segment.base_offset());
-        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset }))
+        let cut = partition.cuts.load(Ordering::SeqCst);
+        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset, cut }))
     });
     match found {
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
             partition.note_storage(&error);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
         None => {
             // Deleted or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
     }

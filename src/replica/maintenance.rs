@@ -9,7 +9,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::base::MonotonicMs;
 use crate::host::Clock;
-use crate::replica::checkpoints::Checkpoints;
+use crate::log::checkpoints::Offsets;
+use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -25,6 +26,8 @@ pub struct MaintenanceIntervals {
     pub flush_ms: u64,
     /// `log.flush.offset.checkpoint.interval.ms`
     pub checkpoint_ms: u64,
+    /// `replica.high.watermark.checkpoint.interval.ms`
+    pub high_watermark_ms: u64,
     /// `log.retention.check.interval.ms`
     pub retention_ms: u64,
     /// `producer.id.expiration.check.interval.ms`
@@ -97,6 +100,7 @@ impl Maintenance {
         let now = self.clock.monotonic_ms();
         let mut flush = Due::new(self.intervals.flush_ms, now);
         let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
+        let mut high_watermark = Due::new(self.intervals.high_watermark_ms, now);
         let mut retention = Due::new(self.intervals.retention_ms, now);
         let mut producers = Due::new(self.intervals.producer_check_ms, now);
         let mut saved = Checkpoints::default();
@@ -105,6 +109,9 @@ impl Maintenance {
             self.flush_by_topic_setting(now);
             if flush.is_now(now) {
                 self.flush_dirty();
+            }
+            if high_watermark.is_now(now) {
+                self.save_high_watermarks(&mut saved.high_watermarks);
             }
             if retention.is_now(now) {
                 self.roll_and_retain();
@@ -184,7 +191,7 @@ impl Maintenance {
         self.each_partition(|partition| {
             let done = partition.with_open_log(|log| {
                 log.roll_if_due(now)?;
-                log.retain(now, log.log_end_offset())
+                log.retain(now, partition.high_watermark())
             });
             match done {
                 Some(Ok(deleted)) if !deleted.is_empty() => {
@@ -221,13 +228,27 @@ impl Maintenance {
                 partition.note_storage(&error);
             }
         });
-        let current = self.partitions.checkpoints();
+        let high_watermarks = std::mem::take(&mut saved.high_watermarks);
+        let current = Checkpoints { high_watermarks, ..self.partitions.checkpoints() };
+        saved.high_watermarks.clone_from(&current.high_watermarks);
         if current == *saved {
             return;
         }
         match current.save(self.partitions.disk(), self.partitions.log_dir()) {
             Ok(()) => *saved = current,
             Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
+        }
+    }
+
+    /// What consumers could read before a restart they can read soon after it.
+    fn save_high_watermarks(&self, saved: &mut Offsets) {
+        let current = self.partitions.high_watermarks();
+        if current == *saved {
+            return;
+        }
+        match save_high_watermarks(self.partitions.disk(), self.partitions.log_dir(), &current) {
+            Ok(()) => *saved = current,
+            Err(error) => tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart"),
         }
     }
 }
