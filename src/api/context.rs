@@ -3,6 +3,16 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use crate::base::BrokerId;
+
+/// Another node of the cluster, as it has shown itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerIdentity {
+    pub node_id: BrokerId,
+    /// Another one for each start of the process.
+    pub incarnation: uuid::Uuid,
+}
+
 /// What stays the same over a connection's life, but for what ApiVersions tells.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
@@ -15,6 +25,8 @@ pub struct ConnectionInfo {
     pub principal: Arc<str>,
     /// What the client said of itself in its first ApiVersions request (KIP-511).
     pub software: OnceLock<ClientSoftware>,
+    /// The node of the cluster at the other end, once it has said so and was let in.
+    pub peer_node: OnceLock<PeerIdentity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

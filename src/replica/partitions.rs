@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::base::{LeaderEpoch, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::checkpoints::Offsets;
 use crate::log::{LogEnv, LogError, LogIdentity};

@@ -29,7 +29,7 @@ use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::journal::{self, Journal};
-use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
+use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions, ReplicaOptions};
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
@@ -91,12 +91,17 @@ impl Node {
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), OPEN_FILES_MAX),
             log_dir.clone(),
-            settings.node_id,
+            ReplicaOptions::new(
+                settings.node_id,
+                flush_policy(settings.flush.policy),
+                settings.replication.lag_time_ms_max,
+            ),
             config_source(&settings),
             telemetry.clone(),
             &checkpoints,
         ));
         let image = quorum.image();
+        partitions.set_broker_epoch(broker_epoch);
         partitions.apply(&image, true);
         partitions.note_applied(image.offset);
         partitions.sweep_strays()?;
@@ -399,6 +404,7 @@ fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
     MaintenanceIntervals {
         flush_ms,
         checkpoint_ms: settings.log.recovery_checkpoint_interval_ms,
+        high_watermark_ms: settings.replication.high_watermark_checkpoint_interval_ms,
         retention_ms: settings.log.retention_check_interval_ms,
         producer_check_ms: settings.producers.id_expiration_check_interval_ms,
         producer_expiration_ms: settings.producers.id_expiration_ms,

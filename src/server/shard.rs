@@ -139,6 +139,7 @@ impl Worker {
                 listener: accepted.listener,
                 principal: "User:ANONYMOUS".into(),
                 software: std::sync::OnceLock::new(),
+                peer_node: std::sync::OnceLock::new(),
             });
             let stream = match TcpStream::from_std(accepted.stream) {
                 Ok(stream) => stream,

@@ -66,6 +66,7 @@ fn context(api_version: i16) -> RequestContext {
             listener: "PLAINTEXT".into(),
             principal: "User:ANONYMOUS".into(),
             software: Default::default(),
+            peer_node: Default::default(),
         }),
         api_key: 0,
         api_version,
