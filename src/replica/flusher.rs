@@ -4,6 +4,7 @@
 //! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
 //! new segment, are synced in their own files. This file is one of the floor's drivers: it blocks, so it has a thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -34,10 +35,22 @@ const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Default)]
 struct Queue {
     partitions: Vec<Arc<Partition>>,
+    /// To be synced in their own files although nobody waits.
+    tails: VecDeque<Arc<Partition>>,
+    /// Those of `tails` that are not done, also the one that is being synced.
+    unsettled: usize,
     /// How often the journal was asked to be emptied, and how often it was.
     empty_asked: u64,
     empty_done: u64,
     stop: bool,
+}
+
+/// What the thread does next: everything that requests wait for, and at most one tail, so that they never wait for many.
+struct Round {
+    partitions: Vec<Arc<Partition>>,
+    tail: Option<Arc<Partition>>,
+    /// The number of the last wish for an empty journal, if there is a new one.
+    empty_asked: Option<u64>,
 }
 
 /// The queue of one disk.
@@ -59,11 +72,15 @@ impl Flusher {
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || {
-                while let Some((partitions, empty_asked)) = flusher.next_round() {
-                    if !partitions.is_empty() {
-                        rounds.flush(&partitions);
+                while let Some(round) = flusher.next_round() {
+                    if !round.partitions.is_empty() {
+                        rounds.flush(&round.partitions);
                     }
-                    if let Some(asked) = empty_asked {
+                    if let Some(tail) = round.tail {
+                        rounds.settle(tail);
+                        flusher.queue.lock().unsettled -= 1;
+                    }
+                    if let Some(asked) = round.empty_asked {
                         rounds.sync_journaled();
                         flusher.note_emptied(asked);
                     }
@@ -89,6 +106,20 @@ impl Flusher {
         }
     }
 
+    /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
+    pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
+        let mut queue = self.queue.lock();
+        queue.unsettled += partitions.len();
+        queue.tails.extend(partitions);
+        drop(queue);
+        self.ready.notify_one();
+    }
+
+    /// Whether something of what [`Flusher::settle`] asked for is not done.
+    pub fn is_settling(&self) -> bool {
+        self.queue.lock().unsettled > 0
+    }
+
     /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. Blocks.
     pub fn empty_journal(&self) {
         let mut queue = self.queue.lock();
@@ -105,22 +136,22 @@ impl Flusher {
         self.emptied.notify_all();
     }
 
-    /// Lets the thread end after what is queued now.
+    /// Lets the thread end after what requests wait for now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
         self.ready.notify_one();
     }
 
-    /// Partitions to sync, and the number of the last wish for an empty journal, if there is a new one.
-    fn next_round(&self) -> Option<(Vec<Arc<Partition>>, Option<u64>)> {
+    fn next_round(&self) -> Option<Round> {
         let mut queue = self.queue.lock();
         loop {
-            let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
-            if !queue.partitions.is_empty() || empty_asked.is_some() {
-                return Some((std::mem::take(&mut queue.partitions), empty_asked));
-            }
-            if queue.stop {
+            if queue.stop && queue.partitions.is_empty() {
                 return None;
+            }
+            let tail = queue.tails.pop_front();
+            let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
+            if tail.is_some() || empty_asked.is_some() || !queue.partitions.is_empty() {
+                return Some(Round { partitions: std::mem::take(&mut queue.partitions), tail, empty_asked });
             }
             self.ready.wait(&mut queue);
         }
@@ -162,6 +193,17 @@ impl Rounds {
         large.extend(self.commit(small));
         self.sync(&large);
         self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), partitions.len() as u64);
+    }
+
+    /// Syncs a partition's own files, also what the journal holds of it.
+    fn settle(&self, partition: Arc<Partition>) {
+        if partition.open_view().is_none() {
+            return;
+        }
+        let started = self.clock.monotonic_nanos();
+        partition.begin_flush();
+        self.sync(&[partition]);
+        self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), 1);
     }
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
@@ -268,7 +310,7 @@ impl Rounds {
             Ok(()) => {
                 partition.with_open_log(|log| {
                     if partition.cuts.load(Ordering::SeqCst) == mark.cut {
-                        log.note_flushed(targets.up_to());
+                        log.note_flushed(targets);
                     }
                 });
                 partition.journaled.store(false, Ordering::Relaxed);
@@ -284,6 +326,11 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.disk_has_failed() {
+        // A second sync could say that all is well. What the journal holds of it stays for the next start.
+        partition.fail_acks(AckFailure::Storage);
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();

@@ -14,6 +14,8 @@ mod ack;
 mod append_rules;
 mod checkpoints;
 mod dir_health;
+#[cfg(test)]
+mod durability_tests;
 mod error;
 mod fetcher;
 mod flusher;
@@ -29,6 +31,7 @@ mod partition_lead;
 mod partitions;
 mod role;
 mod sync_wait;
+mod tail;
 mod waiter;
 
 pub use ack::{AckFailure, AckTicket, AckWait};
@@ -44,5 +47,5 @@ pub use partition::{Checkpointed, Partition, SyncMark};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
 pub use role::{ReplicaOptions, Role};
-pub use sync_wait::SyncWait;
+pub use sync_wait::{SyncWait, Unanswered};
 pub use waiter::{Waiter, Waiters};

@@ -348,9 +348,27 @@ impl Partition {
         self.durable_below.load(Ordering::Acquire) >= offset
     }
 
+    /// Whether `flush.messages` asks for a sync: of the records below `end`, as many as it says are not on the device.
+    pub fn flush_is_due(&self, end: Offset) -> bool {
+        let flush_messages = self.config.load().flush_messages;
+        flush_messages < i64::MAX && end.saturating_sub(self.durable_below()) >= flush_messages
+    }
+
+    /// Lets the device begin with what the next sync will ask for.
+    pub(super) fn start_writeback(&self) {
+        // A hint: what goes wrong here goes wrong again in the sync, which reports it.
+        if let Some(Ok(writeback)) = self.with_open_log(|log| log.writeback()) {
+            writeback.start();
+        }
+    }
+
+    pub(super) fn disk_has_failed(&self) -> bool {
+        self.health.failure().is_some()
+    }
+
     /// The newest view of a log that is open and not offline.
     pub(super) fn open_view(&self) -> Option<Arc<LogView>> {
-        if self.health.failure().is_some() || !self.is_open() {
+        if self.disk_has_failed() || !self.is_open() {
             return None;
         }
         self.view.get().map(|view| view.load_full())

@@ -15,7 +15,7 @@ use crate::api::configs::LogLevels;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{AdvertisedListener, Broker, BrokerOptions};
-use crate::base::limits::OPEN_FILES_MAX;
+use crate::base::limits::{OPEN_FILES_MAX, TAIL_BYTES_MAX};
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::brokers::Registering;
@@ -408,6 +408,7 @@ fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
         retention_ms: settings.log.retention_check_interval_ms,
         producer_check_ms: settings.producers.id_expiration_check_interval_ms,
         producer_expiration_ms: settings.producers.id_expiration_ms,
+        tail_bytes_max: TAIL_BYTES_MAX,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Produce (key 0), advertised from v0 (KAFKA-18659), accepted v3 to v13. Everything up to the append happens on the connection's
-//! own task; only `acks=all` waits: for the in-sync replicas, and for the group commit of the disk.
+//! own task; only `acks=all` waits, for the in-sync replicas and for the group commit of the disk, and whoever appends the record that
+//! `flush.messages` waits for.
 //!
 //! v3 transactional id, v5 log start offset, v8 record errors (KIP-467), v9 flexible, v10 leader hints (KIP-951), v12 implicit
 //! AddPartitionsToTxn (KIP-890), v13 topic ids (KIP-516).
 
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use crate::api::answer::Answer;
@@ -13,10 +13,9 @@ use crate::api::data::leader_hints;
 use crate::api::{Broker, Refused, RequestContext, dispatch, errors};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
-use crate::host::task;
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{AckTicket, Partition, SyncWait, TopicReplicas};
+use crate::replica::{Partition, SyncWait, TopicReplicas, Unanswered};
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
@@ -48,12 +47,11 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     }
     let timeout = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     match produce.wait.seal() {
-        Some(ticket) => {
+        Some(unanswered) => {
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
-                wait(&ticket, timeout).await;
-                if !ticket.has_succeeded() {
-                    fail_unsafe(&mut response, &ticket);
+                if !unanswered.wait(timeout).await {
+                    fail_unsafe(&mut response, &unanswered);
                 }
                 hint_leaders(&broker, &context, &mut response);
                 dispatch::encode(&broker, api, &context, &response).map(Some)
@@ -66,15 +64,6 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
                 Err(refused) => Answer::Close(refused),
             }
         }
-    }
-}
-
-/// A sync ends by itself, well or not; other nodes may take for ever.
-async fn wait(ticket: &Arc<AckTicket>, timeout: Duration) {
-    if ticket.waits_for_replicas() {
-        let _ = task::timeout(timeout, ticket.clone().wait()).await;
-    } else {
-        ticket.clone().wait().await;
     }
 }
 
@@ -128,11 +117,11 @@ fn acks_zero(response: &ProduceResponse) -> Answer {
     }
 }
 
-/// Some records did not become safe: they must not be acknowledged. The ticket numbers what was appended, in the order of the answers.
-fn fail_unsafe(response: &mut ProduceResponse, ticket: &AckTicket) {
+/// Some records did not become safe: they must not be acknowledged. What was appended is numbered in the order of the answers.
+fn fail_unsafe(response: &mut ProduceResponse, unanswered: &Unanswered) {
     let answers = response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses);
     for (number, partition) in answers.filter(|partition| partition.error_code == 0).enumerate() {
-        if let Err(error) = ticket.outcome(number) {
+        if let Err(error) = unanswered.outcome(number) {
             *partition = failure(partition.index, errors::ack(error));
         }
     }
