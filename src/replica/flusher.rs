@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::host::task::Worker;
 use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
+use crate::replica::ack::AckFailure;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
 use crate::telemetry::Telemetry;
@@ -40,6 +41,9 @@ struct Queue {
     tails: VecDeque<Arc<Partition>>,
     /// Those of `tails` that are not done, also the one that is being synced.
     unsettled: usize,
+    /// How often the journal was asked to be emptied, and how often it was.
+    empty_asked: u64,
+    empty_done: u64,
     stop: bool,
 }
 
@@ -47,6 +51,8 @@ struct Queue {
 struct Round {
     partitions: Vec<Arc<Partition>>,
     tail: Option<Arc<Partition>>,
+    /// The number of the last wish for an empty journal, if there is a new one.
+    empty_asked: Option<u64>,
 }
 
 /// The queue of one disk.
@@ -55,6 +61,9 @@ pub struct Flusher {
     ready: Condvar,
     /// The same bell for a flusher that runs as a task.
     ready_task: Notify,
+    emptied: Condvar,
+    /// Of a flusher that runs as a task: whoever cannot wait for it does its work.
+    inline: Mutex<Option<Rounds>>,
 }
 
 impl Flusher {
@@ -83,22 +92,24 @@ impl Flusher {
             let (flusher, thread) = Flusher::start(journal, clock, telemetry)?;
             return Ok((flusher, Worker::of_thread(thread)));
         }
-        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
+        let (flusher, rounds) = Flusher::new(journal, clock, telemetry);
+        *flusher.inline.lock() = Some(rounds);
         let task = flusher.clone();
         let worker = workers.start("flusher", move || async move {
             while !task.is_done() {
                 task.ready_task.notified().await;
-                while let Some(round) = task.try_next_round() {
-                    task.work(&mut rounds, round);
-                }
+                task.work_inline();
             }
-            rounds.sync_journaled();
+            if let Some(rounds) = &mut *task.inline.lock() {
+                rounds.sync_journaled();
+            }
         })?;
         Ok((flusher, worker))
     }
 
     fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
-        let flusher = Flusher { queue: Mutex::default(), ready: Condvar::new(), ready_task: Notify::new() };
+        let (ready, ready_task, emptied) = (Condvar::new(), Notify::new(), Condvar::new());
+        let flusher = Flusher { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
         (Arc::new(flusher), Rounds { journal, journaled: Vec::new(), clock, telemetry })
     }
 
@@ -107,6 +118,7 @@ impl Flusher {
             self.work(rounds, round);
         }
         rounds.sync_journaled();
+        self.note_emptied(u64::MAX);
     }
 
     fn work(&self, rounds: &mut Rounds, round: Round) {
@@ -117,6 +129,10 @@ impl Flusher {
             rounds.settle(tail);
             self.queue.lock().unsettled -= 1;
         }
+        if let Some(asked) = round.empty_asked {
+            rounds.sync_journaled();
+            self.note_emptied(asked);
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -124,11 +140,25 @@ impl Flusher {
         queue.stop && queue.partitions.is_empty()
     }
 
+    /// Does what there is to do where nobody else would; `false` where a thread does it.
+    fn work_inline(&self) -> bool {
+        let mut inline = self.inline.lock();
+        let Some(rounds) = &mut *inline else { return false };
+        while let Some(round) = self.try_next_round() {
+            self.work(rounds, round);
+        }
+        true
+    }
+
     fn try_next_round(&self) -> Option<Round> {
-        let mut queue = self.queue.lock();
+        Flusher::take_round(&mut self.queue.lock())
+    }
+
+    fn take_round(queue: &mut Queue) -> Option<Round> {
         let tail = queue.tails.pop_front();
-        let is_something = tail.is_some() || !queue.partitions.is_empty();
-        is_something.then(|| Round { partitions: std::mem::take(&mut queue.partitions), tail })
+        let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
+        let is_something = tail.is_some() || empty_asked.is_some() || !queue.partitions.is_empty();
+        is_something.then(|| Round { partitions: std::mem::take(&mut queue.partitions), tail, empty_asked })
     }
 
     fn ring(&self) {
@@ -164,6 +194,27 @@ impl Flusher {
         self.queue.lock().unsettled > 0
     }
 
+    /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. Blocks.
+    pub fn empty_journal(&self) {
+        let mut queue = self.queue.lock();
+        queue.empty_asked += 1;
+        let asked = queue.empty_asked;
+        drop(queue);
+        if self.work_inline() {
+            return;
+        }
+        self.ready.notify_one();
+        let mut queue = self.queue.lock();
+        while queue.empty_done < asked {
+            self.emptied.wait(&mut queue);
+        }
+    }
+
+    fn note_emptied(&self, asked: u64) {
+        self.queue.lock().empty_done = asked;
+        self.emptied.notify_all();
+    }
+
     /// Lets the thread end after what requests wait for now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
@@ -176,9 +227,8 @@ impl Flusher {
             if queue.stop && queue.partitions.is_empty() {
                 return None;
             }
-            let tail = queue.tails.pop_front();
-            if tail.is_some() || !queue.partitions.is_empty() {
-                return Some(Round { partitions: std::mem::take(&mut queue.partitions), tail });
+            if let Some(round) = Flusher::take_round(&mut queue) {
+                return Some(round);
             }
             self.ready.wait(&mut queue);
         }
@@ -235,6 +285,9 @@ impl Rounds {
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
+        if partition.unjournaled.load(Ordering::SeqCst) {
+            return None;
+        }
         let view = partition.open_view()?;
         let segment = view.segments.last()?;
         let from = partition.sync_mark().filter(|mark| mark.segment_base == segment.base_offset())?;
@@ -289,9 +342,7 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        // The mark first: who is released may append at once, and must not count what is durable by now.
         partition.set_sync_mark(mark);
-        partition.release_acks(mark.up_to);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
         }
@@ -334,10 +385,13 @@ impl Rounds {
     fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets));
-                partition.set_sync_mark(mark);
+                partition.with_open_log(|log| {
+                    if partition.cuts.load(Ordering::SeqCst) == mark.cut {
+                        log.note_flushed(targets);
+                    }
+                });
                 partition.journaled.store(false, Ordering::Relaxed);
-                partition.release_acks(targets.up_to());
+                partition.set_sync_mark(mark);
             }
             Err(error) => {
                 self.telemetry.disk.flush_failed();
@@ -352,26 +406,27 @@ fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
     if partition.disk_has_failed() {
         // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
         // the journal holds of it stays there for the next start.
-        partition.fail_acks();
+        partition.fail_acks(AckFailure::Storage);
         return None;
     }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();
         let segment_base = view.segments.last().map_or(0, |segment| segment.base_offset());
-        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset }))
+        let cut = partition.cuts.load(Ordering::SeqCst);
+        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset, cut }))
     });
     match found {
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
             partition.note_storage(&error);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
         None => {
             // Deleted or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
     }

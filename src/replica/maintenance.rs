@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use crate::base::MonotonicMs;
 use crate::host::task::{self, Worker};
 use crate::host::{Clock, Workers};
-use crate::replica::checkpoints::Checkpoints;
+use crate::log::checkpoints::Offsets;
+use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -27,6 +28,8 @@ pub struct MaintenanceIntervals {
     pub flush_ms: u64,
     /// `log.flush.offset.checkpoint.interval.ms`
     pub checkpoint_ms: u64,
+    /// `replica.high.watermark.checkpoint.interval.ms`
+    pub high_watermark_ms: u64,
     /// `log.retention.check.interval.ms`
     pub retention_ms: u64,
     /// `producer.id.expiration.check.interval.ms`
@@ -73,6 +76,7 @@ pub struct Maintenance {
 struct Rounds {
     flush: Due,
     checkpoint: Due,
+    high_watermark: Due,
     retention: Due,
     producers: Due,
     tail: TailBound,
@@ -137,6 +141,7 @@ impl Maintenance {
         Rounds {
             flush: Due::new(self.intervals.flush_ms, now),
             checkpoint: Due::new(self.intervals.checkpoint_ms, now),
+            high_watermark: Due::new(self.intervals.high_watermark_ms, now),
             retention: Due::new(self.intervals.retention_ms, now),
             producers: Due::new(self.intervals.producer_check_ms, now),
             tail: TailBound::new(self.intervals.tail_bytes_max),
@@ -150,6 +155,9 @@ impl Maintenance {
         self.flush_by_topic_setting(now);
         if rounds.flush.is_now(now) {
             self.flush_dirty();
+        }
+        if rounds.high_watermark.is_now(now) {
+            self.save_high_watermarks(&mut rounds.saved.high_watermarks);
         }
         if rounds.retention.is_now(now) {
             self.roll_and_retain();
@@ -229,7 +237,7 @@ impl Maintenance {
         self.each_partition(|partition| {
             let done = partition.with_open_log(|log| {
                 log.roll_if_due(now)?;
-                log.retain(now, log.log_end_offset())
+                log.retain(now, partition.high_watermark())
             });
             match done {
                 Some(Ok(deleted)) if !deleted.is_empty() => {
@@ -266,13 +274,27 @@ impl Maintenance {
                 partition.note_storage(&error);
             }
         });
-        let current = self.partitions.checkpoints();
+        let high_watermarks = std::mem::take(&mut saved.high_watermarks);
+        let current = Checkpoints { high_watermarks, ..self.partitions.checkpoints() };
+        saved.high_watermarks.clone_from(&current.high_watermarks);
         if current == *saved {
             return;
         }
         match current.save(self.partitions.disk(), self.partitions.log_dir()) {
             Ok(()) => *saved = current,
             Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
+        }
+    }
+
+    /// What consumers could read before a restart they can read soon after it.
+    fn save_high_watermarks(&self, saved: &mut Offsets) {
+        let current = self.partitions.high_watermarks();
+        if current == *saved {
+            return;
+        }
+        match save_high_watermarks(self.partitions.disk(), self.partitions.log_dir(), &current) {
+            Ok(()) => *saved = current,
+            Err(error) => tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart"),
         }
     }
 }
