@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::api::context::RequestContext;
 use crate::api::data::fetch_session::FetchSessions;
@@ -84,8 +84,6 @@ pub struct Broker {
     pub gate: Gate,
     /// The epoch of this broker's registration, -1 before it has one.
     pub epoch: Arc<AtomicI64>,
-    /// The active controller holds this broker for dead, as far as it knows itself.
-    pub fenced: AtomicBool,
     pub log_control: LogControl,
 }
 

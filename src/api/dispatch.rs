@@ -12,7 +12,7 @@ use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
 use crate::api::peers::{ensure_topic, forward, peer_hello, raft};
-use crate::api::{Broker, Refused, cluster, configs, data, groups, topics, transactions};
+use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, topics, transactions};
 use crate::base::ErrorCode;
 use crate::telemetry::{Answered, Reason};
 use crate::wire::api_versions;
@@ -319,6 +319,20 @@ fn answer(
             later!(broker, context, api, body, configs::incremental_alter_configs::handle)
         }
         keys::LIST_CONFIG_RESOURCES => later!(broker, context, api, body, configs::list_config_resources::handle),
+
+        keys::ELECT_LEADERS => later!(broker, context, api, body, topics::elect_leaders::handle),
+        keys::ALTER_PARTITION_REASSIGNMENTS => {
+            later!(broker, context, api, body, topics::alter_partition_reassignments::handle)
+        }
+        keys::LIST_PARTITION_REASSIGNMENTS => {
+            later!(broker, context, api, body, topics::list_partition_reassignments::handle)
+        }
+
+        keys::ALTER_PARTITION => later!(broker, context, api, body, brokers::alter_partition::handle),
+        keys::BROKER_REGISTRATION => later!(broker, context, api, body, brokers::broker_registration::handle),
+        keys::BROKER_HEARTBEAT => later!(broker, context, api, body, brokers::broker_heartbeat::handle),
+        keys::ALLOCATE_PRODUCER_IDS => later!(broker, context, api, body, brokers::allocate_producer_ids::handle),
+        keys::ASSIGN_REPLICAS_TO_DIRS => later!(broker, context, api, body, brokers::assign_replicas_to_dirs::handle),
 
         keys::JOIN_GROUP => group!(broker, context, api, body, |request, image| {
             groups::join_group::handle(&broker.groups, &context, request).await

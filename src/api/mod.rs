@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod broker;
+pub mod brokers;
 pub mod cluster;
 pub mod configs;
 pub mod context;

@@ -151,6 +151,11 @@ pub struct ProducerSettings {
 pub struct ReplicationSettings {
     pub lag_time_ms_max: u64,
     pub high_watermark_checkpoint_interval_ms: u64,
+    pub fetch_wait_ms_max: u64,
+    pub fetch_bytes_min: i32,
+    pub fetch_partition_bytes_max: i32,
+    pub fetch_response_bytes_max: i32,
+    pub fetch_backoff_ms: u64,
 }
 
 /// Makes the settings of properties whose names and types are good already, and says which names that took.
@@ -201,6 +206,11 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
         replication: ReplicationSettings {
             lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
             high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
+            fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
+            fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
+            fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
+            fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
+            fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
         },
         quorum,
         lifecycle: quorum::lifecycle(reader),

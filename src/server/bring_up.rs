@@ -10,11 +10,12 @@ use crate::admin::Readiness;
 use crate::api::Broker;
 use crate::host::task::{self, Worker};
 use crate::metadata::Image;
-use crate::replica::{Maintenance, MaintenanceIntervals};
+use crate::replica::{FetcherOptions, Fetchers, IsrDriver, Maintenance, MaintenanceIntervals};
 use crate::server::follow::{follow_metadata, led};
 use crate::server::identity::Identity;
 use crate::server::lifecycle::Lifecycle;
-use crate::server::node::StartError;
+use crate::server::node::{StartError, until_stopped};
+use crate::server::others::{PeerFetch, PeerProposals};
 use crate::telemetry::BrokerState;
 
 /// How far a node has come.
@@ -33,6 +34,9 @@ pub struct BringUp {
     pub identity: Identity,
     pub log_dir: PathBuf,
     pub intervals: MaintenanceIntervals,
+    pub fetcher_options: FetcherOptions,
+    /// `inter.broker.listener.name`
+    pub inter_broker_listener: String,
     pub readiness: Arc<Readiness>,
     pub progress: watch::Sender<Progress>,
     /// When the node began to start.
@@ -112,6 +116,7 @@ impl BringUp {
         let image = self.image_with(|image| image.broker(id).is_some_and(|one| one.epoch >= epoch)).await?;
         self.join(&image)?;
         broker.telemetry.set_broker_state(BrokerState::Recovery);
+        broker.partitions.set_broker_epoch(epoch);
         broker.partitions.apply(&image, true);
         broker.partitions.note_applied(image.offset);
         broker.partitions.sweep_strays()?;
@@ -135,11 +140,35 @@ impl BringUp {
             }
             std::future::pending::<()>().await;
         };
+        let replication = self.replicate(stopping.clone())?;
         tokio::select! {
             () = follow_metadata(broker.clone(), image, stopping) => {}
             () = unfenced => {}
         }
+        for worker in replication {
+            if !worker.ended().await {
+                tracing::error!("a replication thread panicked");
+            }
+        }
         Ok(())
+    }
+
+    /// Fetching from leaders, and proposing in-sync sets, beside each other: the one waits for the disk.
+    fn replicate(&self, stopping: watch::Receiver<bool>) -> Result<[Worker; 2], StartError> {
+        let broker = &self.broker;
+        let remote = Arc::new(PeerFetch {
+            peers: broker.peers.clone(),
+            quorum: broker.controller.quorum().clone(),
+            listener: self.inter_broker_listener.clone(),
+        });
+        let (flusher, clock) = (broker.flusher.clone(), broker.host.clock.clone());
+        let fetchers = Fetchers::new(&broker.partitions, flusher, clock.clone(), remote, self.fetcher_options);
+        let stop = stopping.clone();
+        let fetching = broker.host.workers.start("fetchers", move || until_stopped(fetchers.run(), stop))?;
+        let proposals = Arc::new(PeerProposals { broker: Arc::downgrade(broker) });
+        let driver = IsrDriver::new(broker.partitions.clone(), clock, proposals);
+        let proposing = broker.host.workers.start("isr", move || until_stopped(driver.run(), stopping))?;
+        Ok([fetching, proposing])
     }
 
     async fn image_with(&self, is_it: impl FnMut(&Arc<Image>) -> bool) -> Result<Arc<Image>, StartError> {

@@ -98,6 +98,7 @@ impl Lifecycle {
         loop {
             let epoch = self.register().await;
             self.broker.epoch.store(epoch, Ordering::Release);
+            self.broker.partitions.set_broker_epoch(epoch);
             self.standing.send_modify(|standing| standing.epoch = Some(epoch));
             self.keep_alive(epoch).await;
         }

@@ -11,6 +11,7 @@ mod lifecycle;
 mod listener;
 mod node;
 mod offsets_log;
+mod others;
 mod output;
 mod refusal;
 mod roles;

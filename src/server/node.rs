@@ -5,9 +5,10 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
@@ -29,6 +30,7 @@ use crate::server::bring_up::{BringUp, Progress};
 use crate::server::identity::Identity;
 use crate::server::lifecycle::{Credentials, Lifecycle};
 use crate::server::offsets_log::ReplicaOffsetsLog;
+use crate::server::others::PeerProbe;
 use crate::server::shard::{ConnectionLimits, Shards};
 use crate::server::transport::PeerTransport;
 use crate::server::{knock, roles, wiring};
@@ -78,7 +80,7 @@ impl Node {
         let quorum_address = roles::quorum_address(&host, &settings, &listeners, &endpoints)?;
         let incarnation = host.entropy.uuid();
         let peers = open_peers(&host, &settings, &identity, incarnation, &quorum_address);
-        let quorum = open_quorum(&host, &log_dir, &settings, &identity, &peers, &quorum_address)?;
+        let quorum = open_quorum(&host, &log_dir, &settings, &identity, &peers, &quorum_address).await?;
         let identity = if quorum.image().cluster_id.is_empty() {
             identity
         } else {
@@ -93,7 +95,7 @@ impl Node {
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), OPEN_FILES_MAX),
             log_dir.clone(),
-            settings.node_id,
+            wiring::replica_options(&settings),
             wiring::config_source(&settings),
             telemetry.clone(),
             &checkpoints,
@@ -117,11 +119,16 @@ impl Node {
             peers,
             gate: Gate::default(),
             epoch: Arc::new(AtomicI64::new(-1)),
-            fenced: AtomicBool::new(true),
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
         tasks.spawn(until_stopped(groups.run_timers(), stopping.subscribe()));
+        let listener = settings.inter_broker_listener.clone();
+        broker.controller.look_with(Arc::new(PeerProbe { peers: broker.peers.clone(), listener: listener.clone() }));
+        if settings.roles.controller {
+            tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
+            tasks.spawn(until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
+        }
         if !roles::is_voter(&settings, &quorum_address) {
             let doors = roles::doors_to_the_quorum(&settings);
             tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
@@ -168,6 +175,8 @@ impl Node {
             identity,
             log_dir,
             intervals: wiring::maintenance_intervals(&settings),
+            fetcher_options: wiring::fetcher_options(&settings),
+            inter_broker_listener: listener,
             readiness: readiness.clone(),
             progress,
             started_nanos,
@@ -220,6 +229,9 @@ impl Node {
         self.broker.telemetry.set_broker_state(BrokerState::ShuttingDown);
         if let Some(lifecycle) = &self.lifecycle {
             lifecycle.be_relieved().await;
+        }
+        if self.broker.is_active_controller() {
+            self.broker.controller.quorum().hand_over().await;
         }
         self.stopping.send_replace(true);
         self.shards.stop().await;
@@ -299,7 +311,7 @@ fn open_peers(
     Peers::new(host.clone(), Arc::new(Myself::new(me, cluster_id, Some(quorum_address.clone()))))
 }
 
-fn open_quorum(
+async fn open_quorum(
     host: &Host,
     log_dir: &Path,
     settings: &BrokerSettings,
@@ -307,16 +319,19 @@ fn open_quorum(
     peers: &Peers,
     own: &NodeAddress,
 ) -> Result<Quorum, StartError> {
-    let _transport = PeerTransport::new(peers.clone(), Duration::from_millis(settings.quorum.request_timeout_ms));
-    let _voters = roles::first_voters(settings, own);
+    let request_timeout = Duration::from_millis(settings.quorum.request_timeout_ms);
     let options = QuorumOptions {
         node_id: settings.node_id,
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
         store: host.stores.clone(),
+        voters: roles::first_voters(settings, own),
+        my_address: own.clone(),
+        transport: Arc::new(PeerTransport::new(peers.clone(), request_timeout)),
+        timing: wiring::quorum_timing(settings),
     };
     let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
-    Ok(Quorum::open(host, dir, options)?)
+    Ok(Quorum::open(host, dir, options).await?)
 }
 
 /// One thread per core, unless the operator says otherwise.
@@ -327,7 +342,22 @@ fn shard_count(settings: &BrokerSettings) -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-async fn until_stopped(work: impl Future<Output = ()>, mut stopping: watch::Receiver<bool>) {
+/// Has the active controller look at every node whose connection broke.
+async fn watch_losses(broker: Arc<Broker>) {
+    let mut losses = broker.peers.lost();
+    loop {
+        match losses.recv().await {
+            Ok(node) => broker.controller.note_connection_lost(node),
+            // Too many at once: who was among them is not known any more.
+            Err(RecvError::Lagged(_)) => {
+                broker.image().live_brokers().for_each(|one| broker.controller.note_connection_lost(one.id));
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+pub async fn until_stopped(work: impl Future<Output = ()>, mut stopping: watch::Receiver<bool>) {
     tokio::select! {
         () = work => {}
         _ = stopping.wait_for(|stop| *stop) => {}

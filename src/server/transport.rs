@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use crate::base::{BrokerId, NodeAddress};
-use crate::peer::{Peers, Purpose};
+use crate::peer::{PeerError, Peers, Purpose};
 use crate::quorum::{RaftTransport, TransportError};
 use crate::wire::private::PrivateApi;
 
@@ -33,9 +33,10 @@ impl RaftTransport for PeerTransport {
         let (peers, address, timeout) = (self.peers.clone(), address.clone(), self.timeout);
         Box::pin(async move {
             let answer = peers.private(&address, Purpose::Raft, PrivateApi::Raft, &request, timeout).await;
-            answer.map_err(|error| match error.is_unsent() {
-                true => TransportError::Unreachable(error.to_string()),
-                false => TransportError::Failed(error.to_string()),
+            answer.map_err(|error| match error {
+                PeerError::TimedOut(_) => TransportError::TimedOut,
+                PeerError::Refused { sentence, .. } => TransportError::Refused(sentence),
+                error => TransportError::Unreachable(error.to_string()),
             })
         })
     }

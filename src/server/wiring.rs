@@ -13,7 +13,8 @@ use crate::host::Host;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::replica::journal::{self, Journal};
-use crate::replica::{ConfigSource, FlushPolicy, MaintenanceIntervals};
+use crate::quorum::QuorumTiming;
+use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions};
 use crate::server::node::StartError;
 
 pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
@@ -52,6 +53,30 @@ pub fn config_source(settings: &BrokerSettings) -> ConfigSource {
         let overrides = image.configs(&ConfigResource::topic(topic)).map(|overrides| &**overrides);
         LogConfig::effective(&overrides, &below)
     })
+}
+
+pub fn replica_options(settings: &BrokerSettings) -> ReplicaOptions {
+    let policy = flush_policy(settings.flush.policy);
+    ReplicaOptions::new(settings.node_id, policy, settings.replication.lag_time_ms_max)
+}
+
+pub fn fetcher_options(settings: &BrokerSettings) -> FetcherOptions {
+    let replication = &settings.replication;
+    FetcherOptions {
+        wait_ms_max: replication.fetch_wait_ms_max,
+        bytes_min: replication.fetch_bytes_min,
+        partition_bytes_max: replication.fetch_partition_bytes_max,
+        response_bytes_max: replication.fetch_response_bytes_max,
+        backoff_ms_max: replication.fetch_backoff_ms,
+    }
+}
+
+/// From Kafka's two settings: a voter that has heard nothing for the fetch timeout stands for election at the latest.
+pub fn quorum_timing(settings: &BrokerSettings) -> QuorumTiming {
+    let usual = QuorumTiming::default();
+    let election_ms_max = settings.quorum.fetch_timeout_ms.max(2);
+    let election_ms_min = settings.quorum.election_timeout_ms.clamp(1, election_ms_max);
+    QuorumTiming { heartbeat_ms: usual.heartbeat_ms.min(election_ms_min / 3).max(1), election_ms_min, election_ms_max }
 }
 
 pub fn flush_policy(policy: FlushPolicySetting) -> FlushPolicy {
@@ -109,6 +134,7 @@ pub fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals 
     MaintenanceIntervals {
         flush_ms,
         checkpoint_ms: settings.log.recovery_checkpoint_interval_ms,
+        high_watermark_ms: settings.replication.high_watermark_checkpoint_interval_ms,
         retention_ms: settings.log.retention_check_interval_ms,
         producer_check_ms: settings.producers.id_expiration_check_interval_ms,
         producer_expiration_ms: settings.producers.id_expiration_ms,

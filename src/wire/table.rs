@@ -375,7 +375,7 @@ pub static APIS: [Api; 84] = [
         .also_controller()
         .needs(&[(DelegationToken, Describe), (User, DescribeTokens)]),
     api(42, "DeleteGroups", 0, 3, groups::DELETE_GROUPS).flexible_from(2).needs(&[(Group, Delete)]).served(),
-    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]).on_controller(),
+    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
     api(44, "IncrementalAlterConfigs", 0, 1, configs::INCREMENTAL_ALTER_CONFIGS)
         .flexible_from(1)
         .also_controller()
@@ -383,10 +383,10 @@ pub static APIS: [Api; 84] = [
         .served().on_controller(),
     api(45, "AlterPartitionReassignments", 0, 1, topics::ALTER_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Alter)]).on_controller(),
+        .needs(&[(Cluster, Alter)]).served().on_controller(),
     api(46, "ListPartitionReassignments", 0, 0, topics::LIST_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Describe)]).on_controller(),
+        .needs(&[(Cluster, Describe)]).served().on_controller(),
     api(47, "OffsetDelete", 0, 0, groups::OFFSET_DELETE)
         .never_flexible()
         .needs(&[(Group, Delete), (Topic, Read)])

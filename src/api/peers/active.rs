@@ -2,7 +2,6 @@
 //! to the other one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -141,12 +140,20 @@ impl Broker {
 
     /// Whether the active controller holds this broker for dead: it must not act as a leader then.
     pub fn note_fenced(&self, fenced: bool) {
-        self.fenced.store(fenced, Ordering::Release);
+        self.partitions.set_fenced(fenced);
     }
 
     /// Another node has come over a connection.
     pub fn note_peer(&self, hello: &Hello) {
-        tracing::debug!(node = hello.identity.node_id, version = hello.version, "a node says hello");
+        let id = hello.identity.node_id;
+        tracing::debug!(node = id, version = hello.version, "a node says hello");
+        let Some(address) = hello.quorum_address.clone().filter(|_| self.is_active_controller()) else { return };
+        let quorum = self.controller.quorum().clone();
+        tokio::spawn(async move {
+            if let Err(error) = quorum.ensure_learner(id, address).await {
+                tracing::info!(node = id, %error, "a node cannot listen to the metadata yet");
+            }
+        });
     }
 
     /// A connection that another node had made is gone. Its process may be, too.
