@@ -32,6 +32,8 @@ pub struct BrokerOptions {
     pub node_id: BrokerId,
     pub rack: Option<Arc<str>>,
     pub advertised: Vec<AdvertisedListener>,
+    /// The listener by which controllers are reached, where they have one of their own.
+    pub controller_listener: Option<Arc<str>>,
     pub auto_create_topics: bool,
     pub delete_topic_enable: bool,
     /// `num.partitions`

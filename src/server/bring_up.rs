@@ -43,16 +43,20 @@ pub struct BringUp {
     pub started_nanos: u64,
 }
 
-/// What the housekeeper is stopped by.
-type Housekeeping = Option<(Arc<Maintenance>, Worker)>;
+/// What was started and must have ended before the logs are closed.
+#[derive(Default)]
+struct Running {
+    maintenance: Option<Arc<Maintenance>>,
+    workers: Vec<Worker>,
+}
 
 impl BringUp {
     /// Until the node stops.
     pub async fn run(self, stopping: watch::Receiver<bool>) {
         let mut stop = stopping.clone();
-        let mut housekeeping = None;
+        let mut running = Running::default();
         let work = async {
-            if let Err(error) = self.bring_up(&mut housekeeping, stopping).await {
+            if let Err(error) = self.bring_up(&mut running, stopping).await {
                 tracing::error!(%error, "this node cannot go on");
                 self.progress.send_replace(Progress::Failed(error.to_string()));
                 std::future::pending::<()>().await;
@@ -62,23 +66,25 @@ impl BringUp {
             () = work => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
-        if let Some((maintenance, worker)) = housekeeping {
+        if let Some(maintenance) = running.maintenance {
             maintenance.stop();
+        }
+        for worker in running.workers {
             if !worker.ended().await {
-                tracing::error!("the housekeeper panicked");
+                tracing::error!("a housekeeping thread panicked");
             }
         }
     }
 
     async fn bring_up(
         &self,
-        housekeeping: &mut Housekeeping,
+        running: &mut Running,
         stopping: watch::Receiver<bool>,
     ) -> Result<(), StartError> {
         match &self.lifecycle {
             Some(lifecycle) => {
                 tokio::select! {
-                    served = self.as_broker(lifecycle, housekeeping, stopping) => served,
+                    served = self.as_broker(lifecycle, running, stopping) => served,
                     () = self.tell_standing(lifecycle) => Ok(()),
                 }
             }
@@ -105,7 +111,7 @@ impl BringUp {
     async fn as_broker(
         &self,
         lifecycle: &Arc<Lifecycle>,
-        housekeeping: &mut Housekeeping,
+        running: &mut Running,
         stopping: watch::Receiver<bool>,
     ) -> Result<(), StartError> {
         let broker = &self.broker;
@@ -123,14 +129,17 @@ impl BringUp {
         for partition in led(&image, id) {
             broker.groups.clone().load(partition).await;
         }
-        *housekeeping = Some(Maintenance::start(
+        let (maintenance, worker) = Maintenance::start(
             broker.host.workers,
             broker.partitions.clone(),
             broker.flusher.clone(),
             broker.host.clock.clone(),
             broker.telemetry.clone(),
             self.intervals,
-        )?);
+        )?;
+        running.maintenance = Some(maintenance);
+        running.workers.push(worker);
+        running.workers.extend(self.replicate(stopping.clone())?);
         broker.gate.open();
         lifecycle.may_serve();
         let unfenced = async {
@@ -140,15 +149,9 @@ impl BringUp {
             }
             std::future::pending::<()>().await;
         };
-        let replication = self.replicate(stopping.clone())?;
         tokio::select! {
             () = follow_metadata(broker.clone(), image, stopping) => {}
             () = unfenced => {}
-        }
-        for worker in replication {
-            if !worker.ended().await {
-                tracing::error!("a replication thread panicked");
-            }
         }
         Ok(())
     }

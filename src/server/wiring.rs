@@ -109,6 +109,7 @@ pub fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
         node_id: settings.node_id,
         rack: settings.rack.as_deref().map(Into::into),
         advertised: advertised.collect(),
+        controller_listener: controller_listener(settings).map(Into::into),
         auto_create_topics: settings.topics.auto_create,
         delete_topic_enable: settings.topics.delete_enable,
         partitions_default: settings.topics.partitions_default,
@@ -122,6 +123,13 @@ pub fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
         flush_policy: flush_policy(settings.flush.policy),
         static_properties: settings.properties.clone(),
     }
+}
+
+/// The name of the first listener for controllers; `None` where their traffic goes over the brokers' listener.
+fn controller_listener(settings: &BrokerSettings) -> Option<&str> {
+    let own = settings.listeners.iter().find(|listener| listener.is_controller).map(|listener| listener.name.as_str());
+    let elsewhere = || settings.controller_listener_names.first().map(String::as_str);
+    own.or_else(|| if settings.roles.controller { None } else { elsewhere() })
 }
 
 pub fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {

@@ -70,8 +70,15 @@ fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
     state
 }
 
-/// A voter is reached where its broker is; one that advertises no host, where this client reached us.
+/// A voter is reached at its controller's address, or, when it has none of its own, where its broker is: at a host that it does not advertise
+/// where this client reached us.
 fn node(broker: &Broker, context: &RequestContext, voter: &VoterDescription) -> Node {
+    let controllers = broker.options.controller_listener.as_deref().zip(voter.address.as_ref());
+    if let Some((name, address)) = controllers {
+        let listener =
+            Listener::default().with_name(text(name)).with_host(text(&address.host)).with_port(address.port);
+        return Node::default().with_node_id(BrokerId(voter.id)).with_listeners(vec![listener]);
+    }
     let image = broker.controller.quorum().image();
     let endpoints = image.broker(voter.id).map(|broker| broker.endpoints.as_slice()).unwrap_or_default();
     let reached = broker.options.endpoint_for(context).0;
