@@ -21,7 +21,8 @@ pub async fn handle(
 ) -> Result<AlterPartitionReassignmentsResponse, Refused> {
     // Before v1 a reassignment always may.
     let factor_may_change = context.api_version < 1 || request.allow_replication_factor_change;
-    let response = AlterPartitionReassignmentsResponse::default().with_allow_replication_factor_change(factor_may_change);
+    let response =
+        AlterPartitionReassignmentsResponse::default().with_allow_replication_factor_change(factor_may_change);
     if request.topics.is_empty() {
         return Ok(response.with_error_message(Some(StrBytes::default())));
     }

@@ -16,9 +16,10 @@ pub async fn handle(
     _: &RequestContext,
     request: ListPartitionReassignmentsRequest,
 ) -> Result<ListPartitionReassignmentsResponse, Refused> {
-    let topics: Option<Vec<_>> = request.topics.as_ref().map(|topics| {
-        topics.iter().map(|topic| (topic.name.to_string(), topic.partition_indexes.clone())).collect()
-    });
+    let topics: Option<Vec<_>> = request
+        .topics
+        .as_ref()
+        .map(|topics| topics.iter().map(|topic| (topic.name.to_string(), topic.partition_indexes.clone())).collect());
     let response = ListPartitionReassignmentsResponse::default();
     Ok(match broker.controller.list_reassignments(topics.as_deref()) {
         Ok(ongoing) => response.with_error_message(None).with_topics(ongoing.into_iter().map(topic).collect()),

@@ -45,7 +45,8 @@ pub fn alter_partition(
     let mut draft = Draft::of(image);
     let mut reply = Vec::with_capacity(asked.topics.len());
     for (topic_id, partitions) in &asked.topics {
-        let outcomes = partitions.iter().map(|new| (new.partition, alter_one(&mut draft, rules, asked, *topic_id, new)));
+        let outcomes =
+            partitions.iter().map(|new| (new.partition, alter_one(&mut draft, rules, asked, *topic_id, new)));
         reply.push((*topic_id, outcomes.collect()));
     }
     Decision { records: draft.records, reply: Ok(reply) }
@@ -62,11 +63,14 @@ fn alter_one(
     let state = topic.partition(new.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     check_epochs(state, asked.broker, new)?;
     check_isr(&draft.image, state, new)?;
-    let acceptable = may_lead(&draft.image, state);
-    let mut change = Change::of(state, rules.of(&draft.image, &topic), &acceptable);
-    change.isr = new.isr.iter().map(|(id, _)| *id).collect();
-    change.recovering = new.recovering;
-    let Some(changed) = change.build() else { return Ok((**state).clone()) };
+    let changed = {
+        let acceptable = may_lead(&draft.image, state);
+        let mut change = Change::of(state, rules.of(&draft.image, &topic), &acceptable);
+        change.isr = new.isr.iter().map(|(id, _)| *id).collect();
+        change.recovering = new.recovering;
+        change.build()
+    };
+    let Some(changed) = changed else { return Ok((**state).clone()) };
     let outcome = changed.clone();
     draft.push(record(&topic, new.partition, changed));
     // A reassignment that is done with this may have taken the leadership with it.
@@ -91,9 +95,10 @@ fn check_epochs(state: &PartitionState, leader: BrokerId, new: &NewIsr) -> Resul
 }
 
 fn check_isr(image: &Image, state: &PartitionState, new: &NewIsr) -> Result<(), ErrorCode> {
-    let is_set = new.isr.iter().enumerate().all(|(at, (id, _))| {
-        state.replicas.contains(id) && new.isr.iter().take(at).all(|(earlier, _)| earlier != id)
-    });
+    let is_set =
+        new.isr.iter().enumerate().all(|(at, (id, _))| {
+            state.replicas.contains(id) && new.isr.iter().take(at).all(|(earlier, _)| earlier != id)
+        });
     let has_leader = new.isr.iter().any(|(id, _)| *id == state.leader);
     let recovers_alone = !new.recovering || new.isr.len() <= 1;
     let begins_recovering = new.recovering && !state.recovering;

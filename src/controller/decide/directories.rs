@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::{Decision, Draft};
 use super::elections::after_directory_failed;
 use super::rules::Rules;
+use super::{Decision, Draft};
 use crate::base::{BrokerId, ErrorCode, PartitionIndex, TopicId};
 use crate::metadata::{BrokerRegistration, Image, MetadataRecord};
 

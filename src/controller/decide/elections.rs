@@ -29,14 +29,20 @@ pub fn after(image: &Image, rules: &Rules<'_>, event: Event) -> Vec<MetadataReco
         Event::LostData(id) => state.leader == id || state.isr.contains(&id) || state.elr.contains(&id),
         Event::Returned(id) => !state.has_leader() && state.replicas.contains(&id),
     };
-    changed(image, rules, concerns, |change| match event {
-        Event::Left(id) => change.without(id),
-        Event::LostData(id) => change.distrusting(id),
-        Event::Returned(_) => change,
-    }, &|image, id| match event {
-        Event::Left(gone) | Event::LostData(gone) => id != gone && image.is_active(id),
-        Event::Returned(back) => id == back || image.is_active(id),
-    })
+    changed(
+        image,
+        rules,
+        concerns,
+        |change| match event {
+            Event::Left(id) => change.without(id),
+            Event::LostData(id) => change.distrusting(id),
+            Event::Returned(_) => change,
+        },
+        &|image, id| match event {
+            Event::Left(gone) | Event::LostData(gone) => id != gone && image.is_active(id),
+            Event::Returned(back) => id == back || image.is_active(id),
+        },
+    )
 }
 
 /// A log directory of a broker failed: its replicas there leave their in-sync sets.
@@ -132,9 +138,7 @@ pub fn elect_leaders(
         None => {
             for topic in image.topics() {
                 let outcomes = topic.indexed().map(|(index, _)| (index, elect(&topic.name, index)));
-                let told = |outcome: &Result<(), Refusal>| {
-                    !matches!(outcome, Err(refusal) if refusal.code == ErrorCode::ELECTION_NOT_NEEDED)
-                };
+                let told = |outcome: &Result<(), Refusal>| !matches!(outcome, Err(refusal) if refusal.code == ErrorCode::ELECTION_NOT_NEEDED);
                 reply.push((topic.name.to_string(), outcomes.filter(|(_, outcome)| told(outcome)).collect()));
             }
         }

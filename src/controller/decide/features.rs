@@ -28,11 +28,8 @@ pub(super) const ELIGIBLE_LEADER_REPLICAS: &str = "eligible.leader.replicas.vers
 
 /// What a broker that runs this binary says of itself when it registers.
 pub fn supported_features() -> Vec<FeatureRange> {
-    let range = |feature: &SupportedFeature| FeatureRange {
-        name: feature.name.to_owned(),
-        min: feature.min,
-        max: feature.max,
-    };
+    let range =
+        |feature: &SupportedFeature| FeatureRange { name: feature.name.to_owned(), min: feature.min, max: feature.max };
     SUPPORTED_FEATURES.iter().map(range).collect()
 }
 

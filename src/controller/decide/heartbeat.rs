@@ -1,10 +1,10 @@
 //! A broker's heartbeat: may it serve, must it be fenced, may it stop (KIP-631). Heartbeats that change nothing make no records; when
 //! a broker was last heard of is volatile and kept by the driver.
 
-use super::{Decision, Draft};
 use super::directories::offline_directories;
 use super::elections::{Event, after};
 use super::rules::Rules;
+use super::{Decision, Draft};
 use crate::base::{BrokerId, ErrorCode};
 use crate::metadata::{BrokerRegistration, Image, MetadataRecord};
 
@@ -107,10 +107,8 @@ fn change_to(image: &Image, rules: &Rules<'_>, id: BrokerId, next: Standing) -> 
         Standing::ShutDown if !broker.fenced && is_last(image, id) => Vec::new(),
         Standing::Fenced | Standing::ShutDown if !broker.fenced => fence(image, rules, id),
         Standing::ShuttingDown if !broker.in_controlled_shutdown => {
-            let mut records = vec![MetadataRecord::Broker(BrokerRegistration {
-                in_controlled_shutdown: true,
-                ..(**broker).clone()
-            })];
+            let mut records =
+                vec![MetadataRecord::Broker(BrokerRegistration { in_controlled_shutdown: true, ..(**broker).clone() })];
             records.extend(after(image, rules, Event::Left(id)));
             records
         }

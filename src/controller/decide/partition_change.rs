@@ -162,9 +162,8 @@ impl<'a> Change<'a> {
         if !self.rules.keeps_eligible || self.isr.len() >= self.rules.min_isr {
             return Vec::new();
         }
-        let stays = |id: &BrokerId| {
-            !self.isr.contains(id) && Some(*id) != self.distrusted && self.replicas.contains(id)
-        };
+        let stays =
+            |id: &BrokerId| !self.isr.contains(id) && Some(*id) != self.distrusted && self.replicas.contains(id);
         let mut elr: Vec<BrokerId> = self.elr.iter().chain(&self.old_isr).copied().filter(stays).collect();
         elr.sort_unstable();
         elr.dedup();

@@ -15,7 +15,11 @@ pub struct ProducerIdBlock {
 }
 
 /// A block for a broker that says under which registration it asks. `Ok(None)` when the 63 bits are used up.
-pub fn allocate_to(image: &Image, broker: BrokerId, epoch: i64) -> Decision<Result<Option<ProducerIdBlock>, ErrorCode>> {
+pub fn allocate_to(
+    image: &Image,
+    broker: BrokerId,
+    epoch: i64,
+) -> Decision<Result<Option<ProducerIdBlock>, ErrorCode>> {
     if image.broker(broker).is_none_or(|known| known.epoch != epoch) {
         return Decision::unchanged(Err(ErrorCode::STALE_BROKER_EPOCH));
     }

@@ -111,20 +111,16 @@ impl Controller {
         if !self.shared.settings.balances_leaders {
             return interval_ms;
         }
-        let more = match balance_leaders(&self.quorum().image(), &self.rules()).records.is_empty() {
-            true => Ok((false, 0)),
-            false => self.arrange(balance_leaders).await,
-        };
-        if more.is_ok_and(|(more, _)| more) { SOON_MS } else { interval_ms }
+        let has_work = !balance_leaders(&self.quorum().image(), &self.rules()).records.is_empty();
+        let more = has_work && self.arrange(balance_leaders).await.is_ok_and(|(more, _)| more);
+        if more { SOON_MS } else { interval_ms }
     }
 
     async fn elect_unclean(&self) -> u64 {
         let interval_ms = self.shared.settings.unclean_interval_ms;
-        let more = match elect_unclean(&self.quorum().image(), &self.rules()).records.is_empty() {
-            true => Ok((false, 0)),
-            false => self.arrange(elect_unclean).await,
-        };
-        if more.is_ok_and(|(more, _)| more) { SOON_MS } else { interval_ms }
+        let has_work = !elect_unclean(&self.quorum().image(), &self.rules()).records.is_empty();
+        let more = has_work && self.arrange(elect_unclean).await.is_ok_and(|(more, _)| more);
+        if more { SOON_MS } else { interval_ms }
     }
 
     async fn raise_internal_topics(&self, image: &Image) -> u64 {
@@ -135,7 +131,10 @@ impl Controller {
             if raise_internal_topic(image, &self.rules(), &wanted).records.is_empty() {
                 continue;
             }
-            match self.arrange(move |image: &Image, rules: &Rules<'_>| raise_internal_topic(image, rules, &wanted)).await {
+            match self
+                .arrange(move |image: &Image, rules: &Rules<'_>| raise_internal_topic(image, rules, &wanted))
+                .await
+            {
                 Ok(_) => {
                     raised = true;
                     tracing::info!(topic = name, "internal topic raised towards the replication it shall have");

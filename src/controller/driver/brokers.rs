@@ -28,7 +28,8 @@ impl Controller {
         let controller = self.clone();
         let decide = move |image: &Image, rules: &Rules<'_>| {
             let former = image.broker(id).filter(|known| known.incarnation != asked.broker.incarnation);
-            let is_alive = former.is_some_and(|former| gone != Some(former.epoch) && controller.is_heard(id, former.epoch));
+            let is_alive =
+                former.is_some_and(|former| gone != Some(former.epoch) && controller.is_heard(id, former.epoch));
             let decision = register(image, rules, &asked, is_alive);
             if let Ok(epoch) = decision.reply
                 && id != controller.shared.options.node_id

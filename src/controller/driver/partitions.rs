@@ -54,7 +54,8 @@ impl Controller {
         epoch: i64,
         assignments: Vec<DirectoryAssignment>,
     ) -> Result<Result<Vec<DirectoryOutcome>, ErrorCode>, QuorumError> {
-        let decide = move |image: &Image, rules: &Rules<'_>| assign_directories(image, rules, broker, epoch, &assignments);
+        let decide =
+            move |image: &Image, rules: &Rules<'_>| assign_directories(image, rules, broker, epoch, &assignments);
         Ok(self.arrange(decide).await?.0)
     }
 

@@ -63,12 +63,8 @@ impl Machine {
             features: supported_features(),
             ..BrokerRegistration::default()
         };
-        let asked = Registration {
-            cluster_id: String::new(),
-            fresh_cluster_id: String::new(),
-            broker,
-            previous_epoch: None,
-        };
+        let asked =
+            Registration { cluster_id: String::new(), fresh_cluster_id: String::new(), broker, previous_epoch: None };
         self.controller.register(asked).await.unwrap().map_err(|refusal| refusal.code)
     }
 
@@ -224,11 +220,14 @@ async fn leaders_that_ask_together_are_answered_together() {
         )],
     };
     let before = machine.image().offset;
-    let (first, second) =
-        tokio::join!(machine.controller.alter_partition(asking(&[1, 2])), machine.controller.alter_partition(asking(&[1, 3])));
-    let outcome = |answer: Result<Result<crate::controller::decide::alter_partition::IsrOutcomes, ErrorCode>, QuorumError>| {
-        answer.unwrap().unwrap()[0].1[0].1.clone().map(|state| state.isr)
-    };
+    let (first, second) = tokio::join!(
+        machine.controller.alter_partition(asking(&[1, 2])),
+        machine.controller.alter_partition(asking(&[1, 3]))
+    );
+    let outcome = |answer: Result<
+        Result<crate::controller::decide::alter_partition::IsrOutcomes, ErrorCode>,
+        QuorumError,
+    >| { answer.unwrap().unwrap()[0].1[0].1.clone().map(|state| state.isr) };
     assert_eq!(outcome(first), Ok(vec![1, 2]));
     assert_eq!(outcome(second), Err(ErrorCode::INVALID_UPDATE_VERSION));
     assert_eq!(machine.image().offset, before + 1);

@@ -61,8 +61,10 @@ where
     }
 
     fn answer(self: Box<Self>, outcome: Result<i64, QuorumError>) {
-        let answer = outcome.and_then(|offset| self.reply.map(|reply| (reply, offset)).ok_or(QuorumError::Closed));
-        let _ = self.done.send(answer);
+        let Question { reply, done, .. } = *self;
+        let answer = outcome.and_then(|offset| reply.map(|reply| (reply, offset)).ok_or(QuorumError::Closed));
+        // Whoever asked may be gone; what was decided is kept all the same.
+        let _ = done.send(answer);
     }
 }
 
@@ -134,8 +136,10 @@ impl Worker {
                 return (waiting.len(), waiting.iter().map(|_| Err(not_leader(leader.leader))).collect());
             }
             let image = self.quorum.image();
-            let rules = Rules { node_id: self.options.node_id, fixed: &*self.options.static_properties };
-            let Turn { records, mut outcomes } = decide_some(&image, &rules, waiting);
+            let Turn { records, mut outcomes } = {
+                let rules = Rules { node_id: self.options.node_id, fixed: &*self.options.static_properties };
+                decide_some(&image, &rules, waiting)
+            };
             let kept = self.keep(&image, records).await;
             attempts += 1;
             match kept {
@@ -233,7 +237,12 @@ impl Elections {
         counts.elections.fetch_add(self.elected, Ordering::Relaxed);
         for (topic, partition, leader) in &self.unclean {
             counts.unclean_elections.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(topic = &**topic, partition, leader, "unclean election: records that were acknowledged may be lost");
+            tracing::warn!(
+                topic = &**topic,
+                partition,
+                leader,
+                "unclean election: records that were acknowledged may be lost"
+            );
         }
     }
 }

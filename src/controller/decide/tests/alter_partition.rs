@@ -50,7 +50,9 @@ fn what_is_asked_twice_is_refused_the_second_time() {
 
 #[test]
 fn a_stale_broker_is_refused_whole() {
-    for bad in [AlterPartition { broker_epoch: 0, ..asking(isr(&[1])) }, AlterPartition { broker: 9, ..asking(isr(&[1])) }] {
+    for bad in
+        [AlterPartition { broker_epoch: 0, ..asking(isr(&[1])) }, AlterPartition { broker: 9, ..asking(isr(&[1])) }]
+    {
         let decision = alter_partition(&replicated(3, 2), &RULES, &bad);
         assert_eq!(decision, Decision::unchanged(Err(ErrorCode::STALE_BROKER_EPOCH)));
     }
@@ -110,10 +112,7 @@ fn recovery_ends_but_does_not_begin_here_and_is_done_alone() {
     let recovering = NewIsr { recovering: true, ..isr(&[1]) };
     assert_eq!(code(&image, &asking(recovering.clone())), ErrorCode::INVALID_REQUEST);
     set_state(&mut image, PartitionState { isr: vec![1], recovering: true, ..state(&image) });
-    assert_eq!(
-        code(&image, &asking(NewIsr { recovering: true, ..isr(&[1, 2]) })),
-        ErrorCode::INVALID_REQUEST
-    );
+    assert_eq!(code(&image, &asking(NewIsr { recovering: true, ..isr(&[1, 2]) })), ErrorCode::INVALID_REQUEST);
     assert!(outcome(&image, &asking(recovering)).1.unwrap().recovering);
     assert!(!outcome(&image, &asking(isr(&[1]))).1.unwrap().recovering);
 }

@@ -24,7 +24,16 @@ fn leadership_goes_to_the_preferred_replica_once() {
     led_by(&mut image, 2);
     let (image, done) = outcome(&image, Asked::Preferred);
     assert_eq!((done, shown(&image).leader), (Ok(()), 1));
-    let twice = elect_leaders(&{ let mut image = image.clone(); led_by(&mut image, 3); image }, &RULES, Asked::Preferred, Some(&asked(&[0, 0])));
+    let twice = elect_leaders(
+        &{
+            let mut image = image.clone();
+            led_by(&mut image, 3);
+            image
+        },
+        &RULES,
+        Asked::Preferred,
+        Some(&asked(&[0, 0])),
+    );
     assert_eq!(twice.records.len(), 1);
     assert_eq!(twice.reply[0].1[1].1.clone().unwrap_err().code, ErrorCode::ELECTION_NOT_NEEDED);
 }

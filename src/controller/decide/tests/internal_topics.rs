@@ -1,6 +1,6 @@
 use super::*;
-use crate::controller::decide::elections::after as partitions_after;
 use crate::controller::decide::elections::Event;
+use crate::controller::decide::elections::after as partitions_after;
 use crate::controller::decide::internal_topics::{InternalTopic, ensure_internal_topic, raise_internal_topic};
 use crate::metadata::ConfigResource;
 use crate::metadata::config::layers::DEFAULTS_ONLY;
@@ -25,7 +25,8 @@ fn min_isr(image: &Image) -> String {
 fn all_in_sync(image: &mut Image) {
     let topic = image.topic("__transaction_state").unwrap().clone();
     for (index, state) in topic.indexed() {
-        let state = PartitionState { isr: state.replicas.clone(), adding: vec![], removing: vec![], ..(**state).clone() };
+        let state =
+            PartitionState { isr: state.replicas.clone(), adding: vec![], removing: vec![], ..(**state).clone() };
         apply(image, &[MetadataRecord::Partition { topic_id: topic.id, partition: index, state }]);
     }
 }

@@ -102,12 +102,8 @@ fn preferred_elections_move_leadership_and_others_do_not() {
 
 #[test]
 fn a_reassignment_is_done_when_all_new_replicas_are_in_sync() {
-    let state = PartitionState {
-        replicas: vec![4, 5, 1, 2, 3],
-        adding: vec![4, 5],
-        removing: vec![1, 2, 3],
-        ..three()
-    };
+    let state =
+        PartitionState { replicas: vec![4, 5, 1, 2, 3], adding: vec![4, 5], removing: vec![1, 2, 3], ..three() };
     let with = |isr: &[BrokerId]| {
         let mut change = Change::of(&state, rules(1), &anybody);
         change.isr = isr.to_vec();

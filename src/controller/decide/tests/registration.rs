@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::ErrorCode;
-use crate::controller::decide::features::{supported_features, update_features, Direction, FeatureUpdate};
+use crate::controller::decide::features::{Direction, FeatureUpdate, supported_features, update_features};
 use crate::controller::decide::registration::{Registration, register};
 
 fn asking(id: BrokerId, incarnation: u128) -> Registration {
@@ -33,11 +33,7 @@ fn the_first_one_makes_the_cluster_and_serves_at_once() {
 
 #[test]
 fn a_node_that_never_was_in_a_cluster_joins_the_one_there_is() {
-    let nameless = |id| Registration {
-        cluster_id: String::new(),
-        fresh_cluster_id: "fresh".into(),
-        ..asking(id, 1)
-    };
+    let nameless = |id| Registration { cluster_id: String::new(), fresh_cluster_id: "fresh".into(), ..asking(id, 1) };
     let (image, _) = registered(&Image::empty(), &nameless(1));
     assert_eq!(&*image.cluster_id, "fresh");
     let (image, _) = registered(&image, &nameless(2));

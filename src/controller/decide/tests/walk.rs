@@ -15,14 +15,27 @@ const BROKERS: BrokerId = 4;
 #[derive(Clone, Debug)]
 enum Step {
     Fence(BrokerId),
-    Heartbeat { id: BrokerId, want_fence: bool, want_shut_down: bool, loses_directory: bool },
-    Restart { id: BrokerId, clean: bool },
+    Heartbeat {
+        id: BrokerId,
+        want_fence: bool,
+        want_shut_down: bool,
+        loses_directory: bool,
+    },
+    Restart {
+        id: BrokerId,
+        clean: bool,
+    },
     /// The leader proposes the replicas whose bits are set, and itself.
-    Isr { members: u8, recovering: bool },
+    Isr {
+        members: u8,
+        recovering: bool,
+    },
     Elect(Asked),
     Balance,
     ElectUnclean,
-    Reassign { replicas: Option<Vec<BrokerId>> },
+    Reassign {
+        replicas: Option<Vec<BrokerId>>,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -73,7 +86,8 @@ fn records(image: &Image, step: &Step, turn: u128) -> (Vec<MetadataRecord>, bool
                 ..broker(*id, None)
             };
             let previous_epoch = clean.then_some(known.epoch);
-            let asked = Registration { cluster_id: "c".into(), fresh_cluster_id: String::new(), broker, previous_epoch };
+            let asked =
+                Registration { cluster_id: "c".into(), fresh_cluster_id: String::new(), broker, previous_epoch };
             register(image, &RULES, &asked, false).records
         }
         Step::Isr { members, recovering } => {
@@ -139,7 +153,10 @@ fn check_change(old: &PartitionState, new: &PartitionState, may_lose: bool) -> R
     let takes_over = new.has_leader() && new.leader != old.leader;
     let moved = new.replicas != old.replicas;
     prop_assert!(!takes_over || may_lose || moved || trusted(&new.leader), "{old:?} to {new:?}");
-    prop_assert!(may_lose || !new.recovering || old.recovering, "nobody asked for an unclean leader: {old:?} to {new:?}");
+    prop_assert!(
+        may_lose || !new.recovering || old.recovering,
+        "nobody asked for an unclean leader: {old:?} to {new:?}"
+    );
     Ok(())
 }
 
