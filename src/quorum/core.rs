@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -84,6 +84,8 @@ pub(super) struct Core {
     pub(super) hearing: Hearing,
     /// Somebody thinks that the leader is gone.
     pub(super) suspicion: Notify,
+    /// Campaigns since there was last a leader.
+    pub(super) campaigns: AtomicU32,
     /// The leader asks this node to take over.
     pub(super) takeover: Notify,
     pub(super) receiving: tokio::sync::Mutex<Option<Receiving>>,
@@ -99,8 +101,8 @@ fn config() -> Arc<Config> {
     #[expect(deprecated, reason = "every field has to be named, or the defaults are parsed as a command line")]
     Arc::new(Config {
         cluster_name: "barnabas".to_owned(),
-        election_timeout_min: 50,
-        election_timeout_max: 51,
+        election_timeout_min: 1,
+        election_timeout_max: 2,
         heartbeat_interval: 1000,
         install_snapshot_timeout: 60_000,
         send_snapshot_timeout: 0,

@@ -24,8 +24,10 @@ const LOOK_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long the answers before a campaign are waited for.
 const PRE_VOTE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a campaign may take before the next one is thought of.
-const CAMPAIGN_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a campaign may take before the next one is thought of; each one in a row gets twice the time of the one before, since
+/// the disks may be slow.
+const CAMPAIGN_MS: (u64, u64) = (200, 400);
+const CAMPAIGN_DOUBLINGS_MAX: u32 = 4;
 
 /// The pause before a campaign against a leader that is known to be gone, so that not all campaign at once.
 const FAST_PAUSE_MS: (u64, u64) = (50, 200);
@@ -56,7 +58,11 @@ pub(super) async fn run(core: Arc<Core>) {
         if may_campaign(&core, &metrics) {
             core.react(event).await;
         }
-        deadline = next_deadline(&core);
+        deadline = if may_campaign(&core, &core.metrics()) {
+            next_deadline(&core)
+        } else {
+            moment() + election_timeout(&core)
+        };
     }
 }
 
@@ -182,6 +188,12 @@ impl Core {
         }
         let mut metrics = raft.metrics();
         let decided = metrics.wait_for(|metrics| Core::is_leading(metrics) || self.hearing.last().is_some());
-        matches!(task::timeout(CAMPAIGN_TIMEOUT, decided).await, Some(Ok(_)))
+        let doublings = self.campaigns.fetch_add(1, Ordering::Relaxed).min(CAMPAIGN_DOUBLINGS_MAX);
+        let timeout = self.random_pause(CAMPAIGN_MS.0, CAMPAIGN_MS.1) * (1 << doublings);
+        let is_decided = matches!(task::timeout(timeout, decided).await, Some(Ok(_)));
+        if is_decided {
+            self.campaigns.store(0, Ordering::Relaxed);
+        }
+        is_decided
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -102,6 +102,8 @@ impl Quorum {
         let loading =
             Loading { host, dir: &dir, must_exist: options.must_exist, is_alone, store: &options.store };
         let Loaded { log, hard, applied, membership, is_new } = loading.load()?;
+        // A first start that was cut short is a first start.
+        let is_first_start = is_alone && log.last().is_none();
         let published = Arc::new(Published::new(applied, log.bytes()));
         let log = Arc::new(log);
         let storage = Arc::new(Storage::new(host.clone(), log.clone(), options.node_id, hard, &membership));
@@ -130,6 +132,7 @@ impl Quorum {
             leadership: watch::Sender::new(Leadership::default()),
             hearing: Hearing::default(),
             suspicion: Notify::new(),
+            campaigns: AtomicU32::new(0),
             takeover: Notify::new(),
             receiving: tokio::sync::Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -137,7 +140,7 @@ impl Quorum {
             last_error: Mutex::new(None),
         });
         let quorum = Quorum::start(core, &dir, &options);
-        quorum.begin(&options, is_new && is_alone).await?;
+        quorum.begin(&options, is_first_start).await?;
         Ok(quorum)
     }
 

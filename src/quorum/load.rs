@@ -28,7 +28,7 @@ pub(super) struct Loaded {
     pub(super) applied: Applied,
     /// The newest there is, agreed on or not.
     pub(super) membership: Membership,
-    /// Nothing was there.
+    /// There was no directory.
     pub(super) is_new: bool,
 }
 
@@ -132,6 +132,7 @@ impl Loading<'_> {
         let last_term = view.last().map_or(0, |id| id.leader_id.term);
         let mut hard = match hard {
             Some(hard) => hard,
+            None if view.last().is_none() => HardState { joining: !self.is_alone, ..HardState::default() },
             None if is_alone || last_term == 0 => HardState::default(),
             None => return Err(self.incomplete(format!("{} is missing", super::hard_state::FILE))),
         };
@@ -279,6 +280,8 @@ impl Reader<'_> {
         })?;
         let file = disk.open(path, if is_last { OpenMode::ReadWrite } else { OpenMode::Read }).map_err(storage)?;
         match scanned.ending {
+            // A node counts for a majority with what it finds here, so it has to be on the disk.
+            Ending::Clean if is_last && !bytes.is_empty() => file.sync_data().map_err(storage)?,
             Ending::Clean => {}
             Ending::Torn { position } => {
                 tracing::warn!(

@@ -89,26 +89,37 @@ impl Storage {
     }
 
     fn append(&self, entries: Vec<Entry>) -> Result<(), QuorumError> {
-        let mut may_wait = true;
-        {
-            let mut promises = self.promises.lock();
-            for entry in &entries {
-                match &entry.payload {
-                    EntryPayload::Membership(membership) => promises.is_alone = is_only(self.node_id, membership),
-                    EntryPayload::Normal(_) => may_wait = false,
-                    EntryPayload::Blank => {}
-                }
+        let mut tells_nobody = true;
+        let mut newest = None;
+        for entry in &entries {
+            match &entry.payload {
+                EntryPayload::Membership(membership) => newest = Some(is_only(self.node_id, membership)),
+                EntryPayload::Normal(_) => tells_nobody = false,
+                EntryPayload::Blank => {}
             }
-            may_wait &= promises.is_alone;
-            if !promises.is_alone && !promises.is_saved {
+        }
+        let will_be_alone = self.prepare(newest)?;
+        self.log.append(entries, !(tells_nobody && will_be_alone), self.host.clock.now_ms())?;
+        self.promises.lock().is_alone = will_be_alone;
+        Ok(())
+    }
+
+    /// What could wait while this node was alone cannot when it no longer is.
+    fn prepare(&self, newest: Option<bool>) -> Result<bool, QuorumError> {
+        let mut promises = self.promises.lock();
+        let will_be_alone = newest.unwrap_or(promises.is_alone);
+        if !will_be_alone {
+            promises.is_alone = false;
+            if !promises.is_saved {
                 self.save(&mut promises)?;
             }
         }
-        self.log.append(entries, !may_wait, self.host.clock.now_ms())
+        Ok(will_be_alone)
     }
 
     fn truncate(&self, index: u64) -> Result<(), QuorumError> {
         let mut promises = self.promises.lock();
+        promises.is_alone = false;
         if promises.hard.log_end > index {
             promises.hard.log_end = index;
             self.save(&mut promises)?;

@@ -109,7 +109,7 @@ impl Core {
 
     async fn until_caught_up(&self, id: BrokerId) {
         loop {
-            let matched = self.links.acked.lock().get(&id).and_then(|acked| acked.matched);
+            let matched = self.metrics().replication.and_then(|matched| matched.get(&id).copied().flatten());
             let end = next_index(self.storage.log.last());
             let is_joining = match self.look(id).await {
                 Some(condition) => condition.is_fresh,

@@ -64,6 +64,11 @@ impl MemoryNetwork {
         let _ = self.shared.lost.send(node);
     }
 
+    /// The connections of a node break, and it is as alive as before.
+    pub fn break_connections(&self, node: BrokerId) {
+        let _ = self.shared.lost.send(node);
+    }
+
     /// Nothing passes between the node and the others, and nobody is told.
     pub fn isolate(&self, node: BrokerId, others: &[BrokerId]) {
         let mut state = self.shared.state.lock();
