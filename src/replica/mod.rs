@@ -23,12 +23,18 @@ pub mod follower;
 mod isr;
 pub mod journal;
 pub mod leader;
+#[cfg(test)]
+mod leader_tests;
 mod maintenance;
+#[cfg(test)]
+mod model;
 mod partition;
 mod partition_acks;
 mod partition_follow;
 mod partition_lead;
 mod partitions;
+#[cfg(test)]
+mod replication_tests;
 mod role;
 mod sync_wait;
 mod tail;

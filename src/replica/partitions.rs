@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::checkpoints::Offsets;
-use crate::log::{LogEnv, LogError, LogIdentity};
+use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, retired_dir_name};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, NO_METADATA, Topic};
 use crate::records::AppendRules;
@@ -254,7 +254,8 @@ impl Partitions {
     /// removed later.
     fn retire_partition(&self, partition: &Partition, id: TopicId) {
         drop(partition.take_offline("the replica was removed"));
-        let doomed = self.log_dir.join(format!("{}.{id}-delete", partition.identity.topic_partition));
+        let unique = format!("{id}{}", self.env.host.entropy.uuid().simple());
+        let doomed = self.log_dir.join(retired_dir_name(&partition.identity.topic_partition.dir_name(), &unique));
         match self.env.host.disk.rename(&partition.dir, &doomed) {
             Ok(()) => self.doomed.lock().push(doomed),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -279,7 +280,7 @@ impl Partitions {
         let disk = &self.env.host.disk;
         for entry in disk.read_dir(&self.log_dir)?.into_iter().filter(|entry| entry.is_dir) {
             let path = self.log_dir.join(&entry.name);
-            if entry.name.ends_with("-delete") {
+            if is_retired_dir_name(&entry.name) {
                 self.doomed.lock().push(path);
             } else if let Some(found) = TopicPartition::parse_dir_name(&entry.name) {
                 let known = self.partition(&found.topic, found.partition).is_some();

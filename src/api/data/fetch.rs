@@ -85,8 +85,11 @@ fn reader(broker: &Broker, context: &RequestContext, request: &FetchRequest) -> 
         (request.replica_id.0, -1)
     };
     if id < 0 {
-        let rack = (context.api_version >= FOLLOWERS_VERSION).then(|| request.rack_id.as_str().into());
-        return Ok(Reader::Consumer { rack, connection: context.connection.id });
+        return Ok(Reader::Consumer {
+            knows_followers: context.api_version >= FOLLOWERS_VERSION,
+            rack: (!request.rack_id.is_empty()).then(|| request.rack_id.as_str().into()),
+            connection: context.connection.id,
+        });
     }
     if context.connection.peer_node.get().is_none_or(|node| node.node_id != id) {
         return Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);

@@ -18,7 +18,9 @@ use crate::wire::response::Piece;
 #[derive(Clone, Debug)]
 pub enum Reader {
     Consumer {
-        /// `None` for one that can only read from leaders; empty for one that does not say where it stands.
+        /// Whether it knows that a follower may answer.
+        knows_followers: bool,
+        /// `None` for one that does not say where it stands.
         rack: Option<Arc<str>>,
         connection: u64,
     },
@@ -168,8 +170,8 @@ fn preferred(
     wanted: &Wanted,
     answer: &PartitionAnswer,
 ) -> Option<BrokerId> {
-    let Reader::Consumer { rack: Some(rack), connection } = &reading.reader else { return None };
-    let has_choice = !rack.is_empty() && answer.error.is_none() && answer.diverging.is_none() && partition.is_leader();
+    let Reader::Consumer { rack: Some(rack), connection, .. } = &reading.reader else { return None };
+    let has_choice = answer.error.is_none() && answer.diverging.is_none() && partition.is_leader();
     if !has_choice || !preferred_reads::is_rack_aware(broker) {
         return None;
     }
@@ -227,7 +229,7 @@ fn read_known(
     let role = errors::check_epoch(partition, wanted.current_leader_epoch)?;
     let may_read = match role {
         Role::Leader { .. } => true,
-        Role::Follower { .. } => matches!(reader, Reader::Consumer { rack: Some(_), .. }),
+        Role::Follower { .. } => matches!(reader, Reader::Consumer { knows_followers: true, .. }),
         Role::Idle { .. } => false,
     };
     if !may_read {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::{ErrorCode, LeaderEpoch, Offset};
+use crate::replica::error::PartitionError;
 use crate::replica::flusher::Flusher;
 use crate::replica::follower::Position;
 use crate::replica::partition::Partition;
@@ -43,6 +44,8 @@ pub(super) fn take(part: &Part, flusher: &Flusher) -> Taken {
         Ok(Some(taken)) => taken,
         Ok(None) => Taken::Failed,
         Err(FollowError::RoleChanged) => Taken::Gone,
+        // That was said when it happened.
+        Err(FollowError::Partition(PartitionError::Offline(_))) => Taken::Failed,
         Err(error) => {
             tracing::warn!(partition = %part.partition.identity.topic_partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             Taken::Failed
