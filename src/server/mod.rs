@@ -50,7 +50,7 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let node = Node::start(Host::real(), loaded.settings, log_control).await?;
+        let node = Node::start(Host::real(), loaded.settings, log_control).await.map_err(plain)?;
         let failed = tokio::select! {
             _ = terminate.recv() => {
                 tracing::info!("SIGTERM: stopping");
@@ -62,11 +62,15 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
             }
             why = node.failed() => Some(why),
         };
-        node.stop().await?;
+        node.stop().await.map_err(plain)?;
         tracing::info!("stopped");
         match failed {
-            Some(why) => Err(why as Box<dyn Error>),
+            Some(why) => Err(plain(why)),
             None => Ok(()),
         }
     })
+}
+
+fn plain(error: node::StartError) -> Box<dyn Error> {
+    error
 }

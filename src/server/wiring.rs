@@ -1,7 +1,6 @@
 //! From settings to what each part of a node is started with.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::api::{AdvertisedListener, BrokerOptions};
 use crate::base::limits::TAIL_BYTES_MAX;

@@ -4,7 +4,9 @@ use tokio::sync::watch;
 
 use crate::base::BrokerId;
 use crate::metadata::MetadataRecord;
-use crate::quorum::{Leadership, Quorum, QuorumError};
+use crate::quorum::{Quorum, QuorumError};
+
+pub use crate::quorum::Leadership;
 
 pub(super) fn leadership(quorum: &Quorum) -> watch::Receiver<Leadership> {
     quorum.leadership()

@@ -28,8 +28,9 @@ use super::sessions::Sessions;
 use crate::base::BrokerId;
 use crate::host::Host;
 use crate::metadata::Image;
-use crate::quorum::{Leadership, Quorum, QuorumError};
+use crate::quorum::{Quorum, QuorumError};
 
+pub use agreement::Leadership;
 pub use probe::{BrokerProbe, Liveness};
 pub use settings::ControllerSettings;
 pub use turns::ControllerCounts;
