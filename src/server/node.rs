@@ -138,7 +138,7 @@ impl Node {
             request_bytes_max: settings.sockets.request_bytes_max,
             idle_max: settings.sockets.idle_ms_max.map_or(NEVER, Duration::from_millis),
         };
-        let shards = Arc::new(Shards::start(shard_count(&settings), &broker, limits)?);
+        let shards = Arc::new(Shards::start(wiring::shard_count(&settings), &broker, limits)?);
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.push((listener.name.clone(), listener.local_addr()?));
@@ -332,14 +332,6 @@ async fn open_quorum(
     };
     let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
     Ok(Quorum::open(host, dir, options).await?)
-}
-
-/// One thread per core, unless the operator says otherwise.
-fn shard_count(settings: &BrokerSettings) -> usize {
-    if settings.properties.contains_key("num.network.threads") {
-        return settings.sockets.network_threads.max(1);
-    }
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Has the active controller look at every node whose connection broke.
