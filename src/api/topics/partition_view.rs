@@ -42,3 +42,32 @@ fn has_replica(image: &Image, state: &PartitionState, id: BrokerId) -> bool {
 pub(super) fn broker_ids<'a>(ids: impl IntoIterator<Item = &'a BrokerId>) -> Vec<messages::BrokerId> {
     ids.into_iter().map(|id| messages::BrokerId(*id)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::topics::fixture::image;
+    use crate::metadata::MetadataRecord;
+
+    #[test]
+    fn while_nobody_leads_the_in_sync_set_is_told_as_kafka_tells_it() {
+        let mut image = image(&[]);
+        let state =
+            PartitionState { leader: NO_BROKER, isr: vec![2], elr: vec![1], ..PartitionState::new(vec![1, 2], vec![]) };
+        let told = |image: &Image| {
+            let view = PartitionView::of(image, &state);
+            (view.isr, view.elr, view.offline, view.error())
+        };
+        assert_eq!(told(&image), (vec![2], vec![1], vec![2], ErrorCode::LEADER_NOT_AVAILABLE));
+        let on = MetadataRecord::Feature { name: "eligible.leader.replicas.version".into(), level: 1 };
+        image.apply(image.offset + 1, &on).unwrap();
+        assert_eq!(told(&image), (vec![], vec![1, 2], vec![2], ErrorCode::LEADER_NOT_AVAILABLE));
+    }
+
+    #[test]
+    fn a_replica_whose_directory_failed_is_offline() {
+        let lost = uuid::Uuid::from_u128(500);
+        let state = PartitionState::new(vec![1], vec![lost]);
+        assert_eq!(PartitionView::of(&image(&[]), &state).offline, [1]);
+    }
+}
