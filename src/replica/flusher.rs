@@ -327,7 +327,8 @@ impl Rounds {
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
     if partition.disk_has_failed() {
-        // A second sync could say that all is well. What the journal holds of it stays for the next start.
+        // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
+        // the journal holds of it stays there for the next start.
         partition.fail_acks(AckFailure::Storage);
         return None;
     }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
-use crate::api::configs::LogLevels;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{AdvertisedListener, Broker, BrokerOptions};
@@ -29,7 +28,9 @@ use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::journal::{self, Journal};
-use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions, ReplicaOptions};
+use crate::replica::{
+    Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions, ReplicaOptions,
+};
 use crate::server::identity::Identity;
 use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
 use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
@@ -121,7 +122,7 @@ impl Node {
             groups: groups.clone(),
             fetch_sessions: FetchSessions::new(settings.fetch.sessions_max),
             producer_ids: ProducerIds::default(),
-            log_levels: log_levels(&settings, log_control),
+            log_control,
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
@@ -387,11 +388,6 @@ fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
         flush_policy: flush_policy(settings.flush.policy),
         static_properties: settings.properties.clone(),
     }
-}
-
-fn log_levels(settings: &BrokerSettings, control: LogControl) -> LogLevels {
-    let set_filter = move |filter: &str| control.set_filter(filter).map_err(|error| error.to_string());
-    LogLevels::new(settings.log_level.clone(), Box::new(set_filter))
 }
 
 fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {

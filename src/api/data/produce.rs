@@ -242,6 +242,9 @@ fn log_start_offset(partition: &Partition) -> Offset {
 }
 
 fn rejected(index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+    if let RecordError::Compress { .. } = error {
+        tracing::error!(partition = %partition.identity.topic_partition, %error, "a batch cannot be stored as the topic wants it");
+    }
     let mut answer = failure(index, error.error_code()).with_log_start_offset(log_start_offset(partition));
     let issue = |issue: &RecordIssue| {
         BatchIndexAndErrorMessage::default()
