@@ -24,6 +24,9 @@ const TICK_MS_MAX: u64 = 1_000;
 /// After this long without news a proposal is sent again, and a refused one may be made again.
 const RETRY_MS: u64 = 500;
 
+/// After this long nobody waits for an answer any more.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
+
 /// One partition's part of an AlterPartition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsrProposal {
@@ -131,7 +134,8 @@ impl IsrDriver {
                 proposals.push(described(one, me));
             }
         }
-        match self.controller.propose(proposals).await {
+        let answered = task::timeout(ANSWER_WAIT_MAX, self.controller.propose(proposals)).await;
+        match answered.unwrap_or_else(|| Err(ProposeFailed("no answer in time".to_owned()))) {
             Ok(answers) => {
                 for (key, answer) in due.iter().zip(answers) {
                     self.note_answer(*key, answer);

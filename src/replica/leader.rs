@@ -12,6 +12,7 @@
 //!
 //! A follower's fetch offset is what it has, and under `flush.policy = sync` what it has *durably*: it syncs before it fetches again.
 
+use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, LeaderEpoch, MonotonicMs, Offset};
 
 /// Which protections hold. All of them, but for tests that show what each is good for.
@@ -98,7 +99,14 @@ struct Follower {
 
 impl Follower {
     fn new(id: BrokerId) -> Follower {
-        Follower { id, broker_epoch: UNKNOWN_EPOCH, log_end: None, log_start: None, caught_up_ms: None, last_fetch: None }
+        Follower {
+            id,
+            broker_epoch: UNKNOWN_EPOCH,
+            log_end: None,
+            log_start: None,
+            caught_up_ms: None,
+            last_fetch: None,
+        }
     }
 
     /// Whether it has everything, or had at most `lag_ms_max` ago.
@@ -315,9 +323,10 @@ impl Leader {
         })
     }
 
-    /// The lowest log start of all replicas that were heard of (the low watermark of DeleteRecords).
-    pub fn lowest_start(&self, own: Offset) -> Offset {
-        self.followers.iter().filter_map(|follower| follower.log_start).fold(own, Offset::min)
+    /// The lowest log start of all replicas that are alive, -1 while one of them was not heard of (the low watermark of DeleteRecords).
+    pub fn lowest_start(&self, own: Offset, eligible: Eligible<'_>) -> Offset {
+        let alive = self.followers.iter().filter(|follower| eligible(follower.id).is_some());
+        alive.map(|follower| follower.log_start.unwrap_or(NO_OFFSET)).fold(own, Offset::min)
     }
 
     /// Each follower's end and whether it is caught up, for descriptions.

@@ -126,6 +126,11 @@ impl Partition {
         }
     }
 
+    /// The replica is about to go away.
+    pub(super) fn stop_replicating(self: &Arc<Self>) {
+        self.step_down(Role::Idle { epoch: self.role().epoch() });
+    }
+
     fn moment(&self, log_end: Offset) -> Moment {
         Moment {
             log_end,
@@ -249,10 +254,11 @@ impl Partition {
         self.leading.lock().leader().map(|leader| leader.readable_followers(offset).collect()).unwrap_or_default()
     }
 
-    /// The lowest log start of all replicas.
+    /// The lowest log start of all replicas that are alive.
     pub fn low_watermark(&self) -> Offset {
         let own = self.view_if_open().map_or(0, |view| view.log_start_offset);
-        self.leading.lock().leader().map_or(own, |leader| leader.lowest_start(own))
+        let eligible = |broker| self.common.eligible_epoch(broker);
+        self.leading.lock().leader().map_or(own, |leader| leader.lowest_start(own, &eligible))
     }
 
     /// Stops acknowledging until the controller hears of this node again.

@@ -218,7 +218,8 @@ impl Partitions {
             };
             let unchanged = before.is_some()
                 && !configs_changed
-                && known.is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
+                && known
+                    .is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
             if !unchanged {
                 partition.apply(state);
             }
@@ -252,7 +253,8 @@ impl Partitions {
 
     /// Ends a partition that this node has no replica of any more. Its directory is renamed at once, so that the name is free, and
     /// removed later.
-    fn retire_partition(&self, partition: &Partition, id: TopicId) {
+    fn retire_partition(&self, partition: &Arc<Partition>, id: TopicId) {
+        partition.stop_replicating();
         drop(partition.take_offline("the replica was removed"));
         let unique = format!("{id}{}", self.env.host.entropy.uuid().simple());
         let doomed = self.log_dir.join(retired_dir_name(&partition.identity.topic_partition.dir_name(), &unique));
