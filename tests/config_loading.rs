@@ -80,6 +80,15 @@ fn settings_that_do_nothing_are_named_in_one_line() {
 }
 
 #[test]
+fn settings_that_are_read_in_vain_are_named_too() {
+    let file = "log.cleaner.enable = false\nlog.flush.interval.messages = 10\nlog.flush.interval.ms = 10\n";
+    let warnings = load_all(file, &[], &["queued.max.requests=9"]).expect("good").warnings;
+    assert_eq!(warnings.len(), 1);
+    let named = ": log.cleaner.enable, log.flush.interval.messages, queued.max.requests";
+    assert!(warnings[0].ends_with(named), "{warnings:?}");
+}
+
+#[test]
 fn the_usual_container_environment_starts() {
     let environment = [
         ("KAFKA_NODE_ID", "3"),
@@ -101,7 +110,7 @@ fn the_usual_container_environment_starts() {
     assert_eq!(settings.cluster_id.as_deref(), Some("4L6g3nShT-eMCtK--X86sw"));
     assert_eq!(settings.advertised_listeners.len(), 1);
     assert!(settings.listeners[1].is_controller);
-    assert_eq!(settings.quorum.voters, [(3, "localhost".to_owned(), 9093)]);
+    assert_eq!(settings.quorum.voters, [(3, barnabas::base::NodeAddress::new("localhost", 9093))]);
     assert_eq!(settings.groups.initial_rebalance_delay_ms, 0);
     assert_eq!(settings.properties.get("node.id").map(String::as_str), Some("3"));
 }

@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod broker;
+pub mod brokers;
 pub mod cluster;
 pub mod configs;
 pub mod context;
@@ -10,11 +11,14 @@ pub mod data;
 pub mod dispatch;
 pub mod errors;
 pub mod groups;
+pub mod gate;
 pub mod outcomes;
+pub mod peers;
 pub mod refused;
 pub mod topics;
 pub mod transactions;
 
 pub use broker::{AdvertisedListener, Broker, BrokerOptions};
-pub use context::{ClientSoftware, ConnectionInfo, RequestContext};
+pub use context::{ClientSoftware, ConnectionInfo, Door, RequestContext};
+pub use gate::Gate;
 pub use refused::Refused;

@@ -6,8 +6,10 @@
 mod environment;
 mod file;
 mod given;
+mod idle;
 mod listeners;
 mod names;
+mod quorum;
 mod reader;
 mod settings;
 
@@ -18,10 +20,12 @@ use std::sync::Arc;
 use crate::host::Disk;
 
 pub use given::{Given, GivenValue, Origin};
+pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
+pub use quorum::{LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
     BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
-    OffsetsTopicSettings, ProducerSettings, QuorumSettings, ReplicationSettings, Roles, SocketSettings, TopicSettings,
+    OffsetsTopicSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.
@@ -96,7 +100,7 @@ fn file_to_read(sources: &Sources, disk: &dyn Disk) -> Option<PathBuf> {
     sources.file.clone().or_else(default)
 }
 
-/// Settings that do something in this version: those that anything reads.
+/// Settings that do something in this version.
 pub fn effective_names() -> std::collections::BTreeSet<&'static str> {
     match settings::build(Arc::default()) {
         Ok((_, used)) => names::with_effect(&used),

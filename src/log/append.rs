@@ -8,18 +8,15 @@ use bytes::Bytes;
 
 use super::error::{AppendError, Context, LogError, is_disk_full};
 use super::names::LOG;
-use super::partition_log::Log;
+use super::partition_log::{Log, reserved_bytes_of};
 use super::producers::{BatchMemory, Verdict};
-use super::segment::Segment;
+use super::segment::{SEGMENT_BYTES_MAX, Segment};
 use crate::base::{LeaderEpoch, Offset, TimestampMs};
 use crate::metadata::config::MessageTimestampType;
 use crate::records::{BatchHeader, TimestampType};
 
 /// The bytes at the head of a batch that the broker sets: base offset, length, leader epoch. They stand in front of the CRC's cover.
 const STAMP_BYTES: usize = 16;
-
-/// Positions in an index file have 31 bits.
-const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
 
 /// A batch that has been validated. `bytes` is exactly the batch that `header` was read from.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +35,8 @@ pub struct Appended {
     pub log_start_offset: Offset,
     /// It was there already; the offsets are those it got the first time.
     pub duplicate: bool,
+    /// The epoch of the leader that did it; of a follower's append, that of the last batch.
+    pub leader_epoch: LeaderEpoch,
 }
 
 impl Log {
@@ -46,7 +45,7 @@ impl Log {
     /// A batch that is a duplicate of one of its producer's last five makes the whole call a duplicate. Nothing is synced.
     pub fn append(&mut self, batches: &[NewBatch<'_>], leader_epoch: LeaderEpoch) -> Result<Appended, AppendError> {
         if let Some(first) = self.judge_producers(batches)? {
-            return Ok(self.duplicate(first));
+            return Ok(self.duplicate(first, leader_epoch));
         }
         match batches {
             [one] => {
@@ -104,7 +103,7 @@ impl Log {
         Ok(None)
     }
 
-    fn duplicate(&self, first: BatchMemory) -> Appended {
+    fn duplicate(&self, first: BatchMemory, leader_epoch: LeaderEpoch) -> Appended {
         let has_append_time = self.config.message_timestamp_type == MessageTimestampType::LogAppendTime;
         Appended {
             base_offset: first.first_offset(),
@@ -112,6 +111,7 @@ impl Log {
             log_append_time: has_append_time.then_some(first.timestamp),
             log_start_offset: self.log_start_offset,
             duplicate: true,
+            leader_epoch,
         }
     }
 
@@ -131,7 +131,7 @@ impl Log {
         }
         self.active_first_timestamp.get_or_insert(first.max_timestamp);
         self.end_position += bytes as u64;
-        self.unchecked_bytes += bytes as u64;
+        self.appended_bytes += bytes as u64;
         self.log_end_offset = last.next_offset();
         self.publish();
         Ok(Appended {
@@ -140,6 +140,7 @@ impl Log {
             log_append_time: (last.timestamp_type() == TimestampType::LogAppendTime).then_some(last.max_timestamp),
             log_start_offset: self.log_start_offset,
             duplicate: false,
+            leader_epoch: last.partition_leader_epoch,
         })
     }
 
@@ -216,8 +217,10 @@ impl Log {
             self.tail_is_dirty = false;
         }
         self.active.finish_indexes()?;
+        self.active.give_back_reserved();
         self.take_snapshot()?;
-        let next = Arc::new(Segment::create(&self.home, self.log_end_offset)?);
+        let next = Segment::create(&self.home, self.log_end_offset, reserved_bytes_of(&self.config))?;
+        let next = Arc::new(next);
         self.active.forget_recent();
         self.names_unsynced = true;
         self.segments = self.segments.iter().cloned().chain([Arc::clone(&next)]).collect();

@@ -4,14 +4,18 @@
 //! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
 //! new segment, are synced in their own files. This file is one of the floor's drivers: it blocks, so it has a thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
-use crate::host::{Clock, DiskFile};
+use crate::host::task::Worker;
+use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
+use crate::replica::ack::AckFailure;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
 use crate::telemetry::Telemetry;
@@ -33,13 +37,33 @@ const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Default)]
 struct Queue {
     partitions: Vec<Arc<Partition>>,
+    /// To be synced in their own files although nobody waits.
+    tails: VecDeque<Arc<Partition>>,
+    /// Those of `tails` that are not done, also the one that is being synced.
+    unsettled: usize,
+    /// How often the journal was asked to be emptied, and how often it was.
+    empty_asked: u64,
+    empty_done: u64,
     stop: bool,
+}
+
+/// What the thread does next: everything that requests wait for, and at most one tail, so that they never wait for many.
+struct Round {
+    partitions: Vec<Arc<Partition>>,
+    tail: Option<Arc<Partition>>,
+    /// The number of the last wish for an empty journal, if there is a new one.
+    empty_asked: Option<u64>,
 }
 
 /// The queue of one disk.
 pub struct Flusher {
     queue: Mutex<Queue>,
     ready: Condvar,
+    /// The same bell for a flusher that runs as a task.
+    ready_task: Notify,
+    emptied: Condvar,
+    /// Of a flusher that runs as a task: whoever cannot wait for it does its work.
+    inline: Mutex<Option<Rounds>>,
 }
 
 impl Flusher {
@@ -49,18 +73,97 @@ impl Flusher {
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
-        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
-        let mut rounds = Rounds { journal, journaled: Vec::new(), clock, telemetry };
+        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
-            move || {
-                while let Some(partitions) = flusher.next_round() {
-                    rounds.flush(&partitions);
-                }
+            move || flusher.work_off(&mut rounds)
+        })?;
+        Ok((flusher, thread))
+    }
+
+    /// The same, as a thread or as a task.
+    pub fn start_on(
+        workers: Workers,
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> std::io::Result<(Arc<Flusher>, Worker)> {
+        if workers == Workers::Threads {
+            let (flusher, thread) = Flusher::start(journal, clock, telemetry)?;
+            return Ok((flusher, Worker::of_thread(thread)));
+        }
+        let (flusher, rounds) = Flusher::new(journal, clock, telemetry);
+        *flusher.inline.lock() = Some(rounds);
+        let task = flusher.clone();
+        let worker = workers.start("flusher", move || async move {
+            while !task.is_done() {
+                task.ready_task.notified().await;
+                task.work_inline();
+            }
+            if let Some(rounds) = &mut *task.inline.lock() {
                 rounds.sync_journaled();
             }
         })?;
-        Ok((flusher, thread))
+        Ok((flusher, worker))
+    }
+
+    fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
+        let (ready, ready_task, emptied) = (Condvar::new(), Notify::new(), Condvar::new());
+        let flusher = Flusher { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
+        (Arc::new(flusher), Rounds { journal, journaled: Vec::new(), clock, telemetry })
+    }
+
+    fn work_off(&self, rounds: &mut Rounds) {
+        while let Some(round) = self.next_round() {
+            self.work(rounds, round);
+        }
+        rounds.sync_journaled();
+        self.note_emptied(u64::MAX);
+    }
+
+    fn work(&self, rounds: &mut Rounds, round: Round) {
+        if !round.partitions.is_empty() {
+            rounds.flush(&round.partitions);
+        }
+        if let Some(tail) = round.tail {
+            rounds.settle(tail);
+            self.queue.lock().unsettled -= 1;
+        }
+        if let Some(asked) = round.empty_asked {
+            rounds.sync_journaled();
+            self.note_emptied(asked);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.stop && queue.partitions.is_empty()
+    }
+
+    /// Does what there is to do where nobody else would; `false` where a thread does it.
+    fn work_inline(&self) -> bool {
+        let mut inline = self.inline.lock();
+        let Some(rounds) = &mut *inline else { return false };
+        while let Some(round) = self.try_next_round() {
+            self.work(rounds, round);
+        }
+        true
+    }
+
+    fn try_next_round(&self) -> Option<Round> {
+        Flusher::take_round(&mut self.queue.lock())
+    }
+
+    fn take_round(queue: &mut Queue) -> Option<Round> {
+        let tail = queue.tails.pop_front();
+        let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
+        let is_something = tail.is_some() || empty_asked.is_some() || !queue.partitions.is_empty();
+        is_something.then(|| Round { partitions: std::mem::take(&mut queue.partitions), tail, empty_asked })
+    }
+
+    fn ring(&self) {
+        self.ready.notify_one();
+        self.ready_task.notify_one();
     }
 
     /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
@@ -73,24 +176,59 @@ impl Flusher {
         let first = queue.partitions.len() == 1;
         drop(queue);
         if first {
-            self.ready.notify_one();
+            self.ring();
         }
     }
 
-    /// Lets the thread end after what is queued now.
-    pub fn stop(&self) {
-        self.queue.lock().stop = true;
-        self.ready.notify_one();
+    /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
+    pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
+        let mut queue = self.queue.lock();
+        queue.unsettled += partitions.len();
+        queue.tails.extend(partitions);
+        drop(queue);
+        self.ring();
     }
 
-    fn next_round(&self) -> Option<Vec<Arc<Partition>>> {
+    /// Whether something of what [`Flusher::settle`] asked for is not done.
+    pub fn is_settling(&self) -> bool {
+        self.queue.lock().unsettled > 0
+    }
+
+    /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. Blocks.
+    pub fn empty_journal(&self) {
+        let mut queue = self.queue.lock();
+        queue.empty_asked += 1;
+        let asked = queue.empty_asked;
+        drop(queue);
+        if self.work_inline() {
+            return;
+        }
+        self.ready.notify_one();
+        let mut queue = self.queue.lock();
+        while queue.empty_done < asked {
+            self.emptied.wait(&mut queue);
+        }
+    }
+
+    fn note_emptied(&self, asked: u64) {
+        self.queue.lock().empty_done = asked;
+        self.emptied.notify_all();
+    }
+
+    /// Lets the thread end after what requests wait for now.
+    pub fn stop(&self) {
+        self.queue.lock().stop = true;
+        self.ring();
+    }
+
+    fn next_round(&self) -> Option<Round> {
         let mut queue = self.queue.lock();
         loop {
-            if !queue.partitions.is_empty() {
-                return Some(std::mem::take(&mut queue.partitions));
-            }
-            if queue.stop {
+            if queue.stop && queue.partitions.is_empty() {
                 return None;
+            }
+            if let Some(round) = Flusher::take_round(&mut queue) {
+                return Some(round);
             }
             self.ready.wait(&mut queue);
         }
@@ -134,8 +272,22 @@ impl Rounds {
         self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), partitions.len() as u64);
     }
 
+    /// Syncs a partition's own files, also what the journal holds of it.
+    fn settle(&self, partition: Arc<Partition>) {
+        if partition.open_view().is_none() {
+            return;
+        }
+        let started = self.clock.monotonic_nanos();
+        partition.begin_flush();
+        self.sync(&[partition]);
+        self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), 1);
+    }
+
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
+        if partition.unjournaled.load(Ordering::SeqCst) {
+            return None;
+        }
         let view = partition.open_view()?;
         let segment = view.segments.last()?;
         let from = partition.sync_mark().filter(|mark| mark.segment_base == segment.base_offset())?;
@@ -190,7 +342,6 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        partition.release_acks(mark.up_to);
         partition.set_sync_mark(mark);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
@@ -234,10 +385,13 @@ impl Rounds {
     fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets.up_to()));
-                partition.set_sync_mark(mark);
+                partition.with_open_log(|log| {
+                    if partition.cuts.load(Ordering::SeqCst) == mark.cut {
+                        log.note_flushed(targets);
+                    }
+                });
                 partition.journaled.store(false, Ordering::Relaxed);
-                partition.release_acks(targets.up_to());
+                partition.set_sync_mark(mark);
             }
             Err(error) => {
                 self.telemetry.disk.flush_failed();
@@ -249,23 +403,30 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.disk_has_failed() {
+        // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
+        // the journal holds of it stays there for the next start.
+        partition.fail_acks(AckFailure::Storage);
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();
         let segment_base = view.segments.last().map_or(0, |segment| segment.base_offset());
-        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset }))
+        let cut = partition.cuts.load(Ordering::SeqCst);
+        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset, cut }))
     });
     match found {
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
             partition.note_storage(&error);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
         None => {
             // Deleted or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
-            partition.fail_acks();
+            partition.fail_acks(AckFailure::Storage);
             None
         }
     }

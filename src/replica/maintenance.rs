@@ -1,36 +1,43 @@
 //! The housekeeper of a log directory: one thread that opens logs after start, syncs what nobody waits for, rolls and retains, writes
-//! checkpoints, and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
+//! checkpoints (by time, and by bytes: see [`super::tail`]), and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 use crate::base::MonotonicMs;
-use crate::host::Clock;
-use crate::replica::checkpoints::Checkpoints;
+use crate::host::task::{self, Worker};
+use crate::host::{Clock, Workers};
+use crate::log::checkpoints::Offsets;
+use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
+use crate::replica::tail::TailBound;
 use crate::telemetry::Telemetry;
 
 /// How often the housekeeper looks whether something is due.
 const TICK: Duration = Duration::from_millis(500);
 
-/// When what has to happen, in milliseconds between two times. `u64::MAX` is never.
+/// When what has to happen: in milliseconds between two times, unless it says otherwise. `u64::MAX` is never.
 #[derive(Clone, Copy, Debug)]
 pub struct MaintenanceIntervals {
     /// Unless the policy is `os`: what was appended and not synced is synced after this long at the latest.
     pub flush_ms: u64,
     /// `log.flush.offset.checkpoint.interval.ms`
     pub checkpoint_ms: u64,
+    /// `replica.high.watermark.checkpoint.interval.ms`
+    pub high_watermark_ms: u64,
     /// `log.retention.check.interval.ms`
     pub retention_ms: u64,
     /// `producer.id.expiration.check.interval.ms`
     pub producer_check_ms: u64,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
+    /// Bytes: a checkpoint is written early when a recovery would have to read more.
+    pub tail_bytes_max: u64,
 }
 
 /// Due again `interval` after it was last due.
@@ -61,16 +68,31 @@ pub struct Maintenance {
     intervals: MaintenanceIntervals,
     stop: Mutex<bool>,
     stopped: Condvar,
+    /// The same bell for a housekeeper that runs as a task.
+    stopped_task: Notify,
+}
+
+/// What the housekeeper remembers between two rounds.
+struct Rounds {
+    flush: Due,
+    checkpoint: Due,
+    high_watermark: Due,
+    retention: Due,
+    producers: Due,
+    tail: TailBound,
+    saved: Checkpoints,
 }
 
 impl Maintenance {
+    /// Starts the housekeeper, as a thread or as a task.
     pub fn start(
+        workers: Workers,
         partitions: Arc<Partitions>,
         flusher: Arc<Flusher>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
         intervals: MaintenanceIntervals,
-    ) -> std::io::Result<(Arc<Maintenance>, JoinHandle<()>)> {
+    ) -> std::io::Result<(Arc<Maintenance>, Worker)> {
         let maintenance = Arc::new(Maintenance {
             partitions,
             flusher,
@@ -79,49 +101,80 @@ impl Maintenance {
             intervals,
             stop: Mutex::new(false),
             stopped: Condvar::new(),
+            stopped_task: Notify::new(),
         });
-        let thread = std::thread::Builder::new().name("maintenance".into()).spawn({
-            let maintenance = maintenance.clone();
-            move || maintenance.run()
-        })?;
-        Ok((maintenance, thread))
+        let (as_thread, as_task) = (maintenance.clone(), maintenance.clone());
+        let worker = workers.start_blocking(
+            "maintenance",
+            move || as_thread.run(),
+            move || async move { as_task.run_as_task().await },
+        )?;
+        Ok((maintenance, worker))
     }
 
     pub fn stop(&self) {
         *self.stop.lock() = true;
         self.stopped.notify_all();
+        self.stopped_task.notify_one();
     }
 
     fn run(&self) {
+        let mut rounds = self.begin();
+        while self.wait() {
+            self.round(&mut rounds);
+        }
+    }
+
+    async fn run_as_task(&self) {
+        let mut rounds = self.begin();
+        while !self.is_stopping() {
+            let _ = task::timeout(TICK, self.stopped_task.notified()).await;
+            if !self.is_stopping() {
+                self.round(&mut rounds);
+            }
+        }
+    }
+
+    fn begin(&self) -> Rounds {
         self.open_all();
         let now = self.clock.monotonic_ms();
-        let mut flush = Due::new(self.intervals.flush_ms, now);
-        let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
-        let mut retention = Due::new(self.intervals.retention_ms, now);
-        let mut producers = Due::new(self.intervals.producer_check_ms, now);
-        let mut saved = Checkpoints::default();
-        while self.wait() {
-            let now = self.clock.monotonic_ms();
-            self.flush_by_topic_setting(now);
-            if flush.is_now(now) {
-                self.flush_dirty();
-            }
-            if retention.is_now(now) {
-                self.roll_and_retain();
-            }
-            if producers.is_now(now) {
-                self.each_partition(|partition| {
-                    let expiration_ms = self.intervals.producer_expiration_ms;
-                    partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
-                });
-            }
-            self.partitions.remove_doomed();
-            self.remove_deleted_segments();
-            if checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-                self.save_checkpoints(&mut saved);
-            }
-            self.telemetry.upkeep(now);
+        Rounds {
+            flush: Due::new(self.intervals.flush_ms, now),
+            checkpoint: Due::new(self.intervals.checkpoint_ms, now),
+            high_watermark: Due::new(self.intervals.high_watermark_ms, now),
+            retention: Due::new(self.intervals.retention_ms, now),
+            producers: Due::new(self.intervals.producer_check_ms, now),
+            tail: TailBound::new(self.intervals.tail_bytes_max),
+            saved: Checkpoints::default(),
         }
+    }
+
+    /// Whatever is due.
+    fn round(&self, rounds: &mut Rounds) {
+        let now = self.clock.monotonic_ms();
+        self.flush_by_topic_setting(now);
+        if rounds.flush.is_now(now) {
+            self.flush_dirty();
+        }
+        if rounds.high_watermark.is_now(now) {
+            self.save_high_watermarks(&mut rounds.saved.high_watermarks);
+        }
+        if rounds.retention.is_now(now) {
+            self.roll_and_retain();
+        }
+        if rounds.producers.is_now(now) {
+            self.each_partition(|partition| {
+                let expiration_ms = self.intervals.producer_expiration_ms;
+                partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
+            });
+        }
+        self.partitions.remove_doomed();
+        self.remove_deleted_segments();
+        let settled = rounds.tail.step(&self.partitions, &self.flusher);
+        if settled || rounds.checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+            self.save_checkpoints(&mut rounds.saved);
+        }
+        self.telemetry.upkeep(now);
     }
 
     /// `false` when it is time to end.
@@ -184,7 +237,7 @@ impl Maintenance {
         self.each_partition(|partition| {
             let done = partition.with_open_log(|log| {
                 log.roll_if_due(now)?;
-                log.retain(now, log.log_end_offset())
+                log.retain(now, partition.high_watermark())
             });
             match done {
                 Some(Ok(deleted)) if !deleted.is_empty() => {
@@ -221,13 +274,27 @@ impl Maintenance {
                 partition.note_storage(&error);
             }
         });
-        let current = self.partitions.checkpoints();
+        let high_watermarks = std::mem::take(&mut saved.high_watermarks);
+        let current = Checkpoints { high_watermarks, ..self.partitions.checkpoints() };
+        saved.high_watermarks.clone_from(&current.high_watermarks);
         if current == *saved {
             return;
         }
         match current.save(self.partitions.disk(), self.partitions.log_dir()) {
             Ok(()) => *saved = current,
             Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
+        }
+    }
+
+    /// What consumers could read before a restart they can read soon after it.
+    fn save_high_watermarks(&self, saved: &mut Offsets) {
+        let current = self.partitions.high_watermarks();
+        if current == *saved {
+            return;
+        }
+        match save_high_watermarks(self.partitions.disk(), self.partitions.log_dir(), &current) {
+            Ok(()) => *saved = current,
+            Err(error) => tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart"),
         }
     }
 }

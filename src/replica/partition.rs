@@ -1,9 +1,13 @@
-//! One partition on this node: its log behind the one lock, the view that readers use without it, and whoever waits for it.
+//! One partition on this node: its log behind the one lock, the view that readers use without it, and whoever waits for it. Leading is
+//! in `partition_lead`, following in `partition_follow`, acknowledging in `partition_acks`.
+//!
+//! Two locks, taken in this order: the log's, and the leader machine's. The role changes under the first, so that what an append
+//! found holds until it is done; a follower's fetch takes only the second. While nobody has to be waited for (`alone`, as with one
+//! replica), an append moves the high watermark itself; that flag changes under both.
 //!
 //! The log opens on first use, so ten thousand idle partitions cost neither descriptors nor start time. A failed disk takes the
 //! partition offline; it never takes the process down.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,9 +19,12 @@ use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
-use crate::replica::ack::AckTicket;
+use crate::replica::ack::AckFailure;
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
+use crate::replica::partition_acks::PendingAcks;
+use crate::replica::partition_lead::Leading;
+use crate::replica::role::{Common, Role};
 use crate::replica::waiter::Waiters;
 
 /// What opening the log needs to know of the last shutdown, read once from the checkpoint files.
@@ -26,9 +33,10 @@ pub struct Checkpointed {
     pub clean_shutdown: bool,
     pub recovery_point: Offset,
     pub log_start_offset: Option<Offset>,
+    pub high_watermark: Offset,
 }
 
-enum Slot {
+pub(super) enum Slot {
     Unopened(Checkpointed),
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
@@ -41,43 +49,55 @@ pub struct SyncMark {
     pub segment_base: Offset,
     pub position: u64,
     pub up_to: Offset,
-}
-
-/// A produce request's claim on this partition.
-struct PendingAck {
-    /// The claim is released when everything below this offset is durable.
-    below: Offset,
-    ticket: Arc<AckTicket>,
+    /// Which cut of the log it was taken after: it says nothing of a log that was cut since.
+    pub cut: u64,
 }
 
 pub struct Partition {
     pub identity: LogIdentity,
     pub dir: PathBuf,
-    env: LogEnv,
+    pub(super) env: LogEnv,
+    pub(super) common: Arc<Common>,
     health: Arc<DirHealth>,
-    config: ArcSwap<LogConfig>,
+    pub(super) config: ArcSwap<LogConfig>,
+    /// Changes under the lock of `slot`.
+    pub(super) role: ArcSwap<Role>,
     /// -1 while another node leads.
-    leader_epoch: AtomicI32,
-    slot: Mutex<Slot>,
+    pub(super) leader_epoch: AtomicI32,
+    pub(super) slot: Mutex<Slot>,
     view: OnceLock<Arc<ArcSwap<LogView>>>,
+    pub(super) leading: Mutex<Leading>,
+    /// Nobody has to be waited for: what is appended is committed.
+    pub(super) alone: AtomicBool,
+    /// As many replicas are in sync as `min.insync.replicas` asks for.
+    pub(super) enough_in_sync: AtomicBool,
+    pub(super) high_watermark: AtomicI64,
+    /// Who waits for the high watermark or the log's start to move.
     pub waiters: Waiters,
-    pending_acks: Mutex<VecDeque<PendingAck>>,
+    /// Who waits for the log's end to move, or any of the others: followers.
+    pub follower_waiters: Waiters,
+    pub(super) pending: PendingAcks,
     /// Whether the flusher has this partition on its list.
     pub(super) flush_queued: AtomicBool,
     /// Whether something was appended since the last sync began.
     dirty: AtomicBool,
     /// Whether the flush journal holds something that this partition's own files have not been synced for.
     pub(super) journaled: AtomicBool,
+    /// Whether the flush journal must not be used: the log is about to be cut.
+    pub(super) unjournaled: AtomicBool,
+    /// How often the log was cut. Changes under the lock of `slot`.
+    pub(super) cuts: AtomicU64,
     durable_below: AtomicI64,
-    /// Used by the flusher alone.
+    /// Used by the flusher, and when the log is cut.
     sync_mark: Mutex<Option<SyncMark>>,
     /// When the housekeeper first saw it dirty; 0 while it is not.
     dirty_since_ms: AtomicU64,
 }
 
 impl Partition {
-    pub fn new(
+    pub(super) fn new(
         env: LogEnv,
+        common: Arc<Common>,
         health: Arc<DirHealth>,
         dir: PathBuf,
         identity: LogIdentity,
@@ -88,16 +108,25 @@ impl Partition {
             identity,
             dir,
             env,
+            common,
             health,
             config: ArcSwap::new(config),
+            role: ArcSwap::from_pointee(Role::Idle { epoch: NO_LEADER_EPOCH }),
             leader_epoch: AtomicI32::new(NO_LEADER_EPOCH),
             slot: Mutex::new(Slot::Unopened(checkpointed)),
             view: OnceLock::new(),
+            leading: Mutex::new(Leading::No),
+            alone: AtomicBool::new(false),
+            enough_in_sync: AtomicBool::new(true),
+            high_watermark: AtomicI64::new(0),
             waiters: Waiters::default(),
-            pending_acks: Mutex::new(VecDeque::new()),
+            follower_waiters: Waiters::default(),
+            pending: PendingAcks::default(),
             flush_queued: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
             journaled: AtomicBool::new(false),
+            unjournaled: AtomicBool::new(false),
+            cuts: AtomicU64::new(0),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             dirty_since_ms: AtomicU64::new(0),
@@ -115,6 +144,11 @@ impl Partition {
         self.config.store(config);
     }
 
+    pub fn role(&self) -> Role {
+        **self.role.load()
+    }
+
+    /// The epoch in which this node leads; -1 while it does not.
     pub fn leader_epoch(&self) -> LeaderEpoch {
         self.leader_epoch.load(Ordering::Acquire)
     }
@@ -123,28 +157,48 @@ impl Partition {
         self.leader_epoch() != NO_LEADER_EPOCH
     }
 
-    /// Begins (or goes on with) leading in `epoch`.
-    pub fn lead(&self, epoch: LeaderEpoch) {
-        self.leader_epoch.store(epoch, Ordering::Release);
-    }
-
-    /// Appends one validated batch of a client. The only place where this partition's records come from while it leads.
-    pub fn append(&self, batch: &NewBatch<'_>) -> Result<Appended, PartitionError> {
+    /// Appends one validated batch of a client. `acks_all` refuses it while too few replicas are in sync.
+    pub fn append(&self, batch: &NewBatch<'_>, acks_all: bool) -> Result<Appended, PartitionError> {
         let mut slot = self.slot.lock();
         let epoch = self.leader_epoch();
         if epoch == NO_LEADER_EPOCH {
             return Err(PartitionError::NotLeader);
         }
+        if acks_all {
+            self.check_acks_possible()?;
+        }
         let log = self.opened(&mut slot)?;
         let appended = log.append(std::slice::from_ref(batch), epoch);
+        let end = log.log_end_offset();
+        let alone = self.alone.load(Ordering::Relaxed);
+        if alone {
+            self.high_watermark.fetch_max(end, Ordering::SeqCst);
+        }
         drop(slot);
         if let Err(AppendError::Storage(error)) = &appended {
             self.note_storage(error);
         }
         let appended = appended?;
         self.dirty.store(true, Ordering::Release);
-        self.waiters.wake_all();
+        if alone {
+            self.waiters.wake_all();
+        }
+        self.follower_waiters.wake_all();
         Ok(appended)
+    }
+
+    fn check_acks_possible(&self) -> Result<(), PartitionError> {
+        if !self.enough_in_sync.load(Ordering::Acquire) {
+            return Err(PartitionError::NotEnoughReplicas);
+        }
+        if self.common.is_fenced() {
+            return Err(PartitionError::NotLeader);
+        }
+        Ok(())
+    }
+
+    pub(super) fn mark_dirty(&self) {
+        self.dirty.store(true, Ordering::Release);
     }
 
     /// Trouble with a file ends the trust in its disk, unless the disk is only full.
@@ -172,9 +226,14 @@ impl Partition {
         self.view.get().map(|view| view.load_full())
     }
 
-    /// Records at or above this offset must not be shown to anybody. One replica: everything appended is committed.
-    pub fn high_watermark(view: &LogView) -> Offset {
-        view.log_end_offset
+    /// Records at or above this offset must not be shown to consumers. May be above the end of an older view.
+    pub fn high_watermark(&self) -> Offset {
+        self.high_watermark.load(Ordering::SeqCst)
+    }
+
+    /// Up to where consumers may read in this view of the log.
+    pub fn readable_below(&self, view: &LogView) -> Offset {
+        self.high_watermark().min(view.log_end_offset)
     }
 
     /// Runs `work` on the open log under the partition's lock. For everything that is not on the hot path.
@@ -191,7 +250,7 @@ impl Partition {
         }
     }
 
-    fn opened<'a>(&self, slot: &'a mut MutexGuard<'_, Slot>) -> Result<&'a mut Log, PartitionError> {
+    pub(super) fn opened<'a>(&self, slot: &'a mut MutexGuard<'_, Slot>) -> Result<&'a mut Log, PartitionError> {
         if let Some(reason) = self.health.failure() {
             return Err(PartitionError::Offline(reason.clone()));
         }
@@ -212,7 +271,7 @@ impl Partition {
             log_start_offset: checkpointed.log_start_offset,
         };
         match Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how) {
-            Ok((log, recovery)) => {
+            Ok((mut log, recovery)) => {
                 if recovery.truncated_bytes > 0 {
                     tracing::warn!(
                         partition = %self.identity.topic_partition,
@@ -222,6 +281,9 @@ impl Partition {
                     );
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
+                let (start, end) = (log.log_start_offset(), log.log_end_offset());
+                self.high_watermark.store(checkpointed.high_watermark.clamp(start, end), Ordering::SeqCst);
+                self.begin_leading(&mut log);
                 let _ = self.view.set(log.published());
                 Slot::Open(Box::new(log))
             }
@@ -255,9 +317,30 @@ impl Partition {
         *self.sync_mark.lock()
     }
 
+    /// What the mark says is on the device. Releases who waited for that.
     pub(super) fn set_sync_mark(&self, mark: SyncMark) {
-        *self.sync_mark.lock() = Some(mark);
-        self.durable_below.fetch_max(mark.up_to, Ordering::AcqRel);
+        {
+            let mut current = self.sync_mark.lock();
+            if mark.cut != self.cuts.load(Ordering::SeqCst) {
+                return;
+            }
+            *current = Some(mark);
+            self.durable_below.fetch_max(mark.up_to, Ordering::SeqCst);
+        }
+        self.settle_acks();
+    }
+
+    /// The log ends at `end` now, and what is known of the device is only known below. Called under the lock of `slot`.
+    pub(super) fn note_cut(&self, end: Offset) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        let mut current = self.sync_mark.lock();
+        *current = None;
+        self.durable_below.fetch_min(end, Ordering::SeqCst);
+        self.high_watermark.fetch_min(end, Ordering::SeqCst);
+    }
+
+    pub(super) fn durable_below(&self) -> Offset {
+        self.durable_below.load(Ordering::SeqCst)
     }
 
     /// Whether everything below `offset` is on the device.
@@ -265,9 +348,27 @@ impl Partition {
         self.durable_below.load(Ordering::Acquire) >= offset
     }
 
+    /// Whether `flush.messages` asks for a sync: of the records below `end`, as many as it says are not on the device.
+    pub fn flush_is_due(&self, end: Offset) -> bool {
+        let flush_messages = self.config.load().flush_messages;
+        flush_messages < i64::MAX && end.saturating_sub(self.durable_below()) >= flush_messages
+    }
+
+    /// Lets the device begin with what the next sync will ask for.
+    pub(super) fn start_writeback(&self) {
+        // A hint: what goes wrong here goes wrong again in the sync, which reports it.
+        if let Some(Ok(writeback)) = self.with_open_log(|log| log.writeback()) {
+            writeback.start();
+        }
+    }
+
+    pub(super) fn disk_has_failed(&self) -> bool {
+        self.health.failure().is_some()
+    }
+
     /// The newest view of a log that is open and not offline.
     pub(super) fn open_view(&self) -> Option<Arc<LogView>> {
-        if self.health.failure().is_some() || !self.is_open() {
+        if self.disk_has_failed() || !self.is_open() {
             return None;
         }
         self.view.get().map(|view| view.load_full())
@@ -276,7 +377,7 @@ impl Partition {
     /// A sync or journal write failed: nothing on this disk is acknowledged any more.
     pub(super) fn fail_disk(&self, reason: &str) {
         self.health.fail(reason);
-        self.fail_acks();
+        self.fail_acks(AckFailure::Storage);
     }
 
     /// Whether it has been used before: new partitions get their directory with their first record.
@@ -284,34 +385,11 @@ impl Partition {
         self.env.host.disk.exists(&self.dir)
     }
 
-    /// Registers a claim that is released when everything below `below` is durable.
-    pub fn claim_durable(&self, below: Offset, ticket: &Arc<AckTicket>) {
-        ticket.claim();
-        self.pending_acks.lock().push_back(PendingAck { below, ticket: ticket.clone() });
-    }
-
-    /// Everything below `below` is durable: releases who waited for that.
-    pub(super) fn release_acks(&self, below: Offset) {
-        let mut pending = self.pending_acks.lock();
-        while pending.front().is_some_and(|ack| ack.below <= below) {
-            if let Some(ack) = pending.pop_front() {
-                ack.ticket.release(true);
-            }
-        }
-    }
-
-    /// The disk failed, or the partition goes away: who waits will not get what it waits for.
-    pub fn fail_acks(&self) {
-        for ack in self.pending_acks.lock().drain(..) {
-            ack.ticket.release(false);
-        }
-        self.waiters.wake_all();
-    }
-
     /// Takes the partition out of service for good.
     pub fn take_offline(&self, reason: &str) -> Option<Log> {
         let before = std::mem::replace(&mut *self.slot.lock(), Slot::Offline(reason.into()));
-        self.fail_acks();
+        self.fail_acks(AckFailure::Storage);
+        self.wake_everybody();
         match before {
             Slot::Open(log) => Some(*log),
             Slot::Unopened(_) | Slot::Offline(_) => None,
@@ -329,6 +407,7 @@ impl Partition {
                 clean_shutdown: false,
                 recovery_point: log.recovery_point(),
                 log_start_offset: Some(log.log_start_offset()),
+                high_watermark: self.high_watermark(),
             }),
             Slot::Unopened(checkpointed) => Some(*checkpointed),
             Slot::Offline(_) => None,

@@ -9,16 +9,18 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::base::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
-use crate::log::{LogEnv, LogError, LogIdentity};
+use crate::log::checkpoints::Offsets;
+use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, retired_dir_name};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, NO_METADATA, Topic};
 use crate::records::AppendRules;
 use crate::replica::append_rules::append_rules;
-use crate::replica::checkpoints::Checkpoints;
+use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::dir_health::DirHealth;
 use crate::replica::partition::{Checkpointed, Partition};
+use crate::replica::role::{Common, ReplicaOptions};
 use crate::telemetry::{Telemetry, TopicMetrics};
 
 /// One topic as this node holds it.
@@ -54,7 +56,7 @@ pub struct Partitions {
     env: LogEnv,
     health: Arc<DirHealth>,
     log_dir: PathBuf,
-    node_id: BrokerId,
+    common: Arc<Common>,
     config_source: ConfigSource,
     telemetry: Arc<Telemetry>,
     table: ArcSwap<Table>,
@@ -71,7 +73,7 @@ impl Partitions {
     pub fn new(
         env: LogEnv,
         log_dir: PathBuf,
-        node_id: BrokerId,
+        options: ReplicaOptions,
         config_source: ConfigSource,
         telemetry: Arc<Telemetry>,
         checkpoints: &Checkpoints,
@@ -80,7 +82,7 @@ impl Partitions {
             env,
             health: Arc::new(DirHealth::default()),
             log_dir,
-            node_id,
+            common: Arc::new(Common::new(options)),
             config_source,
             telemetry,
             table: ArcSwap::from_pointee(Table::default()),
@@ -102,6 +104,39 @@ impl Partitions {
 
     pub fn partition(&self, topic: &str, index: PartitionIndex) -> Option<Arc<Partition>> {
         self.table.load().by_name.get(topic).and_then(|topic| topic.partition(index).cloned())
+    }
+
+    /// What all partitions share; for the drivers.
+    pub(super) fn common(&self) -> &Arc<Common> {
+        &self.common
+    }
+
+    /// The metadata that has taken effect here.
+    pub fn image(&self) -> Arc<Image> {
+        self.common.image.load_full()
+    }
+
+    /// The controller has fenced this node or has not heard of it for a session: nothing is acknowledged to `acks=all` until that is
+    /// over (F6).
+    pub fn set_fenced(&self, fenced: bool) {
+        if self.common.set_fenced(fenced) == fenced || !fenced {
+            return;
+        }
+        for topic in self.topics() {
+            topic.partitions.iter().flatten().for_each(|partition| partition.note_fenced());
+        }
+    }
+
+    /// This node has registered: its fetches and proposals carry this epoch from now on.
+    pub fn set_broker_epoch(&self, epoch: i64) {
+        self.common.set_broker_epoch(epoch);
+    }
+
+    /// The partitions of a topic that this node leads, with their leader epochs.
+    pub fn led(&self, topic: &str) -> Vec<(PartitionIndex, LeaderEpoch)> {
+        let Some(topic) = self.topic(topic) else { return Vec::new() };
+        let led = topic.partitions.iter().flatten().filter(|partition| partition.is_leader());
+        led.map(|partition| (partition.identity.topic_partition.partition, partition.leader_epoch())).collect()
     }
 
     /// All topics, in no order.
@@ -135,12 +170,13 @@ impl Partitions {
     /// Takes over a newer image: new topics get partitions, changed configs take effect, deleted topics go away.
     pub fn apply(&self, image: &Image, configs_changed: bool) {
         let _turn = self.applying.lock();
+        self.common.image.store(Arc::new(image.clone()));
         let before = self.table.load_full();
         let mut table = Table::default();
         for source in image.topics() {
             let replicas = match before.by_id.get(&source.id) {
                 Some(known) if Arc::ptr_eq(&known.source, source) && !configs_changed => known.clone(),
-                known => Arc::new(self.replicas(image, source, known)),
+                known => Arc::new(self.replicas(image, source, known, configs_changed)),
             };
             table.by_name.insert(replicas.name.clone(), replicas.clone());
             table.by_id.insert(replicas.id, replicas);
@@ -153,15 +189,25 @@ impl Partitions {
         }
     }
 
-    fn replicas(&self, image: &Image, source: &Arc<Topic>, known: Option<&Arc<TopicReplicas>>) -> TopicReplicas {
+    fn replicas(
+        &self,
+        image: &Image,
+        source: &Arc<Topic>,
+        known: Option<&Arc<TopicReplicas>>,
+        configs_changed: bool,
+    ) -> TopicReplicas {
         let config = Arc::new((self.config_source)(image, &source.name));
         let mut partitions = Vec::with_capacity(source.partitions.len());
         for (index, state) in source.partitions.iter().enumerate() {
-            if !state.replicas.contains(&self.node_id) {
+            let before = known.and_then(|known| known.partitions.get(index)).and_then(Option::as_ref);
+            if !state.replicas.contains(&self.common.options.node_id) {
+                if let Some(partition) = before {
+                    self.retire_partition(partition, source.id);
+                }
                 partitions.push(None);
                 continue;
             }
-            let partition = match known.and_then(|known| known.partitions.get(index)).and_then(Option::as_ref) {
+            let partition = match before {
                 Some(partition) => {
                     partition.set_config(config.clone());
                     partition.clone()
@@ -170,8 +216,11 @@ impl Partitions {
                     self.new_partition(source, PartitionIndex::try_from(index).unwrap_or(PartitionIndex::MAX), &config)
                 }
             };
-            if state.leader == self.node_id {
-                partition.lead(state.leader_epoch);
+            let unchanged = before.is_some()
+                && !configs_changed
+                && known.is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
+            if !unchanged {
+                partition.apply(state);
             }
             partitions.push(Some(partition));
         }
@@ -192,20 +241,26 @@ impl Partitions {
         // A partition that the checkpoints do not know was made after them: nothing of it may be trusted unread.
         let checkpointed = self.checkpointed.lock().remove(&topic_partition).unwrap_or_default();
         let identity = LogIdentity { topic_partition, topic_id: topic.id };
-        Arc::new(Partition::new(self.env.clone(), self.health.clone(), dir, identity, config.clone(), checkpointed))
+        let (env, common, health) = (self.env.clone(), self.common.clone(), self.health.clone());
+        Arc::new(Partition::new(env, common, health, dir, identity, config.clone(), checkpointed))
     }
 
-    /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
+    /// Ends the partitions of a deleted topic.
     fn retire(&self, topic: &TopicReplicas) {
-        for partition in topic.partitions.iter().flatten() {
-            drop(partition.take_offline("the topic was deleted"));
-            let doomed = self.log_dir.join(format!("{}.{}-delete", partition.identity.topic_partition, topic.id));
-            match self.env.host.disk.rename(&partition.dir, &doomed) {
-                Ok(()) => self.doomed.lock().push(doomed),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    tracing::error!(partition = %partition.identity.topic_partition, %error, "cannot set a deleted partition's directory aside");
-                }
+        topic.partitions.iter().flatten().for_each(|partition| self.retire_partition(partition, topic.id));
+    }
+
+    /// Ends a partition that this node has no replica of any more. Its directory is renamed at once, so that the name is free, and
+    /// removed later.
+    fn retire_partition(&self, partition: &Partition, id: TopicId) {
+        drop(partition.take_offline("the replica was removed"));
+        let unique = format!("{id}{}", self.env.host.entropy.uuid().simple());
+        let doomed = self.log_dir.join(retired_dir_name(&partition.identity.topic_partition.dir_name(), &unique));
+        match self.env.host.disk.rename(&partition.dir, &doomed) {
+            Ok(()) => self.doomed.lock().push(doomed),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::error!(partition = %partition.identity.topic_partition, %error, "cannot set a removed partition's directory aside");
             }
         }
     }
@@ -225,7 +280,7 @@ impl Partitions {
         let disk = &self.env.host.disk;
         for entry in disk.read_dir(&self.log_dir)?.into_iter().filter(|entry| entry.is_dir) {
             let path = self.log_dir.join(&entry.name);
-            if entry.name.ends_with("-delete") {
+            if is_retired_dir_name(&entry.name) {
                 self.doomed.lock().push(path);
             } else if let Some(found) = TopicPartition::parse_dir_name(&entry.name) {
                 let known = self.partition(&found.topic, found.partition).is_some();
@@ -254,6 +309,7 @@ impl Partitions {
             return Ok(());
         }
         let mut checkpoints = self.checkpoints();
+        let high_watermarks = self.high_watermarks();
         for topic in self.topics() {
             for partition in topic.partitions.iter().flatten() {
                 if let Some(log) = partition.take_offline("the broker is stopping") {
@@ -264,10 +320,25 @@ impl Partitions {
             }
         }
         checkpoints.save(self.disk(), &self.log_dir)?;
+        save_high_watermarks(self.disk(), &self.log_dir, &high_watermarks)?;
         crate::log::checkpoints::mark_clean_shutdown(self.disk(), &self.log_dir, broker_epoch)
     }
 
-    /// The checkpoint files' content as of now.
+    /// The content of `replication-offset-checkpoint` as of now.
+    pub fn high_watermarks(&self) -> Offsets {
+        let mut offsets = Offsets::new();
+        for topic in self.topics() {
+            for (partition, state) in topic.partitions.iter().zip(&topic.source.partitions) {
+                let Some(partition) = partition.as_ref().filter(|_| state.replicas.len() > 1) else { continue };
+                if let Some(at) = partition.checkpoint() {
+                    offsets.insert(partition.identity.topic_partition.clone(), at.high_watermark);
+                }
+            }
+        }
+        offsets
+    }
+
+    /// The checkpoint files' content as of now, without the high watermarks.
     pub fn checkpoints(&self) -> Checkpoints {
         let mut checkpoints = Checkpoints::default();
         for topic in self.topics() {
@@ -286,15 +357,14 @@ impl Partitions {
 }
 
 fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {
-    let start_of = |name: &TopicPartition| -> Option<Offset> { checkpoints.log_start_offsets.get(name).copied() };
-    checkpoints
-        .recovery_points
-        .iter()
-        .map(|(name, recovery_point)| {
+    let known = checkpoints.recovery_points.keys().chain(checkpoints.high_watermarks.keys());
+    known
+        .map(|name| {
             let checkpointed = Checkpointed {
                 clean_shutdown: checkpoints.clean_shutdown,
-                recovery_point: *recovery_point,
-                log_start_offset: start_of(name),
+                recovery_point: checkpoints.recovery_points.get(name).copied().unwrap_or(0),
+                log_start_offset: checkpoints.log_start_offsets.get(name).copied(),
+                high_watermark: checkpoints.high_watermarks.get(name).copied().unwrap_or(0),
             };
             (name.clone(), checkpointed)
         })

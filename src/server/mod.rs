@@ -1,16 +1,24 @@
 //! Floor 9: the composition root. Puts the floors together into one running node, serves until it is told to stop, and takes it
 //! apart in order.
 
+mod bring_up;
 mod connection;
+mod follow;
 mod identity;
 mod input;
+mod knock;
+mod lifecycle;
 mod listener;
 mod node;
 mod offsets_log;
+mod others;
 mod output;
 mod refusal;
+mod roles;
 mod shard;
+mod transport;
 mod tuning;
+mod wiring;
 
 use std::error::Error;
 
@@ -42,13 +50,27 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let node = Node::start(Host::real(), loaded.settings, log_control).await?;
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
-            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-        }
-        node.stop().await?;
+        let node = Node::start(Host::real(), loaded.settings, log_control).await.map_err(plain)?;
+        let failed = tokio::select! {
+            _ = terminate.recv() => {
+                tracing::info!("SIGTERM: stopping");
+                None
+            }
+            _ = interrupt.recv() => {
+                tracing::info!("SIGINT: stopping");
+                None
+            }
+            why = node.failed() => Some(why),
+        };
+        node.stop().await.map_err(plain)?;
         tracing::info!("stopped");
-        Ok(())
+        match failed {
+            Some(why) => Err(plain(why)),
+            None => Ok(()),
+        }
     })
+}
+
+fn plain(error: node::StartError) -> Box<dyn Error> {
+    error
 }

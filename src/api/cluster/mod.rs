@@ -7,7 +7,6 @@ pub mod describe_log_dirs;
 pub mod describe_quorum;
 pub mod find_coordinator;
 pub mod nodes;
-pub mod operations;
 pub mod raft_voters;
 pub mod unregister_broker;
 pub mod unregister_controller;
@@ -21,7 +20,9 @@ use crate::wire::messages::StrBytes;
 /// What a client is told when the quorum does not take a proposal.
 pub fn quorum_refusal(error: &QuorumError) -> Refusal {
     let code = match error {
-        QuorumError::Closed => ErrorCode::NOT_CONTROLLER,
+        QuorumError::Closed | QuorumError::NotLeader { .. } | QuorumError::Stale { .. } => ErrorCode::NOT_CONTROLLER,
+        QuorumError::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+        QuorumError::BadRequest(_) | QuorumError::Membership(_) => ErrorCode::INVALID_REQUEST,
         QuorumError::Refused(_) => ErrorCode::INVALID_REQUEST,
         QuorumError::Storage(_)
         | QuorumError::Damaged { .. }

@@ -60,7 +60,7 @@ fn delete_before(partition: &Arc<Partition>, offset: Offset) -> Result<Offset, E
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
     let deleted: Result<_, PartitionError> = partition.with_log(|log| {
-        let end = log.log_end_offset();
+        let end = partition.high_watermark().min(log.log_end_offset());
         let before = if offset == TO_THE_END { end } else { offset };
         if !(0..=end).contains(&before) {
             return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
@@ -69,5 +69,6 @@ fn delete_before(partition: &Arc<Partition>, offset: Offset) -> Result<Offset, E
     });
     let low_watermark = deleted.map_err(|error| errors::partition(&error))??;
     partition.waiters.wake_all();
+    partition.follower_waiters.wake_all();
     Ok(low_watermark)
 }

@@ -29,12 +29,8 @@ pub async fn handle(
         };
         return Ok(refused(error));
     }
-    match broker.producer_ids.next(&broker.controller).await {
-        Ok(Some(id)) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
-        Ok(None) => Ok(refused(ErrorCode::UNKNOWN_SERVER_ERROR)),
-        Err(error) => {
-            tracing::error!(%error, "no producer id can be handed out");
-            Ok(refused(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
-        }
+    match broker.producer_ids.next(broker).await {
+        Ok(id) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
+        Err(code) => Ok(refused(code)),
     }
 }

@@ -1,26 +1,30 @@
 //! Produce (key 0), advertised from v0 (KAFKA-18659), accepted v3 to v13. Everything up to the append happens on the connection's
-//! own task; only `acks=all` waits, for the group commit of the disk.
+//! own task; only `acks=all` waits, for the in-sync replicas and for the group commit of the disk, and whoever appends the record that
+//! `flush.messages` waits for.
 //!
 //! v3 transactional id, v5 log start offset, v8 record errors (KIP-467), v9 flexible, v10 leader hints (KIP-951), v12 implicit
 //! AddPartitionsToTxn (KIP-890), v13 topic ids (KIP-516).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::answer::Answer;
+use crate::api::data::leader_hints;
 use crate::api::{Broker, Refused, RequestContext, dispatch, errors};
 use crate::base::ids::NO_OFFSET;
-use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
+use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{AckTicket, FlushPolicy, Partition, TopicReplicas};
+use crate::replica::{Partition, SyncWait, TopicReplicas, Unanswered};
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
-    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
 };
 use crate::wire::messages::{ProduceRequest, ProduceResponse, StrBytes};
 use crate::wire::table::Api;
 
 const TOPIC_ID_VERSION: i16 = 13;
+const LEADER_HINTS_VERSION: i16 = 10;
 
 pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api, request: ProduceRequest) -> Answer {
     let acks = request.acks;
@@ -29,7 +33,7 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
         version: context.api_version,
         transactional: request.transactional_id.is_some(),
         acks_are_legal: matches!(acks, -1..=1),
-        ticket: (acks == -1 && broker.options.flush_policy == FlushPolicy::Sync).then(AckTicket::new),
+        wait: SyncWait::new(acks, broker.options.flush_policy),
         now: broker.host.clock.now_ms(),
     };
     let mut response = ProduceResponse::default();
@@ -41,20 +45,62 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     if acks == 0 {
         return acks_zero(&response);
     }
-    match produce.ticket {
-        Some(ticket) if !ticket.seal() => {
+    let timeout = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
+    match produce.wait.seal() {
+        Some(unanswered) => {
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
-                if !ticket.wait().await {
-                    fail_unsynced(&mut response);
+                if !unanswered.wait(timeout).await {
+                    fail_unsafe(&mut response, &unanswered);
                 }
+                hint_leaders(&broker, &context, &mut response);
                 dispatch::encode(&broker, api, &context, &response).map(Some)
             }))
         }
-        _ => match dispatch::encode(broker, api, context, &response) {
-            Ok(response) => Answer::Now(response),
-            Err(refused) => Answer::Close(refused),
-        },
+        None => {
+            hint_leaders(broker, context, &mut response);
+            match dispatch::encode(broker, api, context, &response) {
+                Ok(response) => Answer::Now(response),
+                Err(refused) => Answer::Close(refused),
+            }
+        }
+    }
+}
+
+/// Tells the producer who leads the partitions that we do not lead (KIP-951).
+fn hint_leaders(broker: &Broker, context: &RequestContext, response: &mut ProduceResponse) {
+    if context.api_version < LEADER_HINTS_VERSION {
+        return;
+    }
+    let mut leaders: Vec<BrokerId> = Vec::new();
+    for topic in &mut response.responses {
+        for partition in &mut topic.partition_responses {
+            if !leader_hints::is_about_leader(ErrorCode(partition.error_code)) {
+                continue;
+            }
+            let id = match topic.topic_id {
+                id if id.is_nil() => broker.image().topic_id(&topic.name),
+                id => Some(TopicId(id)),
+            };
+            let leader = id.and_then(|id| leader_hints::leader(broker, id, partition.index));
+            if let Some((leader, epoch)) = leader {
+                partition.current_leader =
+                    LeaderIdAndEpoch::default().with_leader_id(leader.into()).with_leader_epoch(epoch);
+                leaders.push(leader);
+            }
+        }
+    }
+    if !leaders.is_empty() {
+        let nodes = leader_hints::endpoints(broker, context, leaders).into_iter();
+        response.node_endpoints = nodes
+            .map(|node| {
+                NodeEndpoint::default()
+                    .with_node_id(node.id.into())
+                    .with_host(node.host)
+                    .with_port(node.port)
+                    .with_rack(node.rack)
+            })
+            .collect();
     }
 }
 
@@ -71,11 +117,12 @@ fn acks_zero(response: &ProduceResponse) -> Answer {
     }
 }
 
-/// The disk failed before the records were safe: they must not be acknowledged.
-fn fail_unsynced(response: &mut ProduceResponse) {
-    for partition in response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses) {
-        if partition.error_code == 0 {
-            *partition = failure(partition.index, ErrorCode::KAFKA_STORAGE_ERROR);
+/// Some records did not become safe: they must not be acknowledged. What was appended is numbered in the order of the answers.
+fn fail_unsafe(response: &mut ProduceResponse, unanswered: &Unanswered) {
+    let answers = response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses);
+    for (number, partition) in answers.filter(|partition| partition.error_code == 0).enumerate() {
+        if let Err(error) = unanswered.outcome(number) {
+            *partition = failure(partition.index, errors::ack(error));
         }
     }
 }
@@ -94,7 +141,7 @@ struct Produce<'a> {
     version: i16,
     transactional: bool,
     acks_are_legal: bool,
-    ticket: Option<Arc<AckTicket>>,
+    wait: SyncWait,
     now: TimestampMs,
 }
 
@@ -170,17 +217,14 @@ impl Produce<'_> {
         index: i32,
         batch: &NewBatch<'_>,
     ) -> PartitionProduceResponse {
-        let appended = match partition.append(batch) {
+        let appended = match partition.append(batch, self.wait.is_acks_all()) {
             Ok(appended) => appended,
             Err(error) => {
                 let code = errors::partition(&error);
                 return failure(index, code).with_log_start_offset(log_start_offset(partition));
             }
         };
-        if let Some(ticket) = &self.ticket {
-            partition.claim_durable(appended.last_offset + 1, ticket);
-            self.broker.flusher.request(partition);
-        }
+        self.wait.appended(&self.broker.flusher, partition, &appended);
         if !appended.duplicate {
             let messages = u64::try_from(batch.header.record_count).unwrap_or(0);
             replicas.metrics.produced(messages, batch.bytes.len() as u64);
@@ -198,6 +242,9 @@ fn log_start_offset(partition: &Partition) -> Offset {
 }
 
 fn rejected(index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+    if let RecordError::Compress { .. } = error {
+        tracing::error!(partition = %partition.identity.topic_partition, %error, "a batch cannot be stored as the topic wants it");
+    }
     let mut answer = failure(index, error.error_code()).with_log_start_offset(log_start_offset(partition));
     let issue = |issue: &RecordIssue| {
         BatchIndexAndErrorMessage::default()
