@@ -98,7 +98,14 @@ struct Follower {
 
 impl Follower {
     fn new(id: BrokerId) -> Follower {
-        Follower { id, broker_epoch: UNKNOWN_EPOCH, log_end: None, log_start: None, caught_up_ms: None, last_fetch: None }
+        Follower {
+            id,
+            broker_epoch: UNKNOWN_EPOCH,
+            log_end: None,
+            log_start: None,
+            caught_up_ms: None,
+            last_fetch: None,
+        }
     }
 
     /// Whether it has everything, or had at most `lag_ms_max` ago.

@@ -294,7 +294,9 @@ impl Maintenance {
         }
         match save_high_watermarks(self.partitions.disk(), self.partitions.log_dir(), &current) {
             Ok(()) => *saved = current,
-            Err(error) => tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart"),
+            Err(error) => {
+                tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart")
+            }
         }
     }
 }

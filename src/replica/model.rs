@@ -84,7 +84,10 @@ struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Write(usize),
-    Fetch { follower: usize, all: bool },
+    Fetch {
+        follower: usize,
+        all: bool,
+    },
     Learn(usize),
     ProposeGrowth(usize),
     ProposeShrink(usize),
@@ -182,7 +185,10 @@ impl World {
             }
             // Without syncs the last in-sync replica is the only copy, and losing it loses data by design.
             let is_last = self.isr == [id(node)];
-            if self.crashes < CRASHES_MAX && self.leader_epoch < EPOCHS_MAX && !(is_last && !protections.syncs_before_fetch) {
+            if self.crashes < CRASHES_MAX
+                && self.leader_epoch < EPOCHS_MAX
+                && !(is_last && !protections.syncs_before_fetch)
+            {
                 steps.push(Step::Crash(node));
             }
         }
@@ -295,11 +301,8 @@ impl World {
 
     fn learn(&mut self, at: usize, protections: &Protections) {
         let is_new_epoch = self.nodes[at].belief.leader_epoch < self.leader_epoch;
-        self.nodes[at].belief = Belief {
-            leader: self.leader,
-            leader_epoch: self.leader_epoch,
-            partition_epoch: self.partition_epoch,
-        };
+        self.nodes[at].belief =
+            Belief { leader: self.leader, leader_epoch: self.leader_epoch, partition_epoch: self.partition_epoch };
         if self.leader != at {
             (self.nodes[at].machine, self.nodes[at].proposal) = (None, None);
             if is_new_epoch && !protections.cuts_by_epoch {
@@ -324,9 +327,8 @@ impl World {
             return;
         }
         let joins = |broker: BrokerId| !self.isr.contains(&broker);
-        let is_stale = |(broker, epoch): &(BrokerId, i64)| {
-            joins(*broker) && self.nodes[*broker as usize].broker_epoch != *epoch
-        };
+        let is_stale =
+            |(broker, epoch): &(BrokerId, i64)| joins(*broker) && self.nodes[*broker as usize].broker_epoch != *epoch;
         if protections.controller_checks_broker_epoch && proposal.isr.iter().any(is_stale) {
             if let Some(machine) = &mut self.nodes[at].machine {
                 machine.note_refused(proposal.partition_epoch);
@@ -392,7 +394,8 @@ impl World {
     fn violation(&self) -> Option<String> {
         let newest = &self.nodes[self.leader];
         let leads_newest = newest.machine.is_some() && newest.belief.leader_epoch == self.leader_epoch;
-        let missing = |(offset, id): &(Offset, u32)| newest.log.get(*offset as usize).is_none_or(|record| record.id != *id);
+        let missing =
+            |(offset, id): &(Offset, u32)| newest.log.get(*offset as usize).is_none_or(|record| record.id != *id);
         if leads_newest && self.acked.iter().any(missing) {
             return Some("an acknowledged record is not in the leader's log".to_owned());
         }
@@ -415,12 +418,7 @@ impl World {
 }
 
 /// Looks at every world that few steps lead to, from where `prefix` leads. What was found, and how many worlds were seen.
-fn search(
-    protections: &Protections,
-    prefix: &[Step],
-    depth_max: usize,
-    worlds_max: usize,
-) -> (Option<String>, usize) {
+fn search(protections: &Protections, prefix: &[Step], depth_max: usize, worlds_max: usize) -> (Option<String>, usize) {
     let mut start = World::new(protections);
     for step in prefix {
         assert!(start.steps(protections).contains(step), "{step:?} cannot be taken");
@@ -487,7 +485,11 @@ fn nothing_acknowledged_is_lost_within_few_steps() {
 fn nothing_acknowledged_is_lost_on_long_walks() {
     assert_eq!(walks(&ALL, 0..4_000), None);
     let unsynced = Protections { syncs_before_fetch: false, ..ALL };
-    assert_eq!(walks(&unsynced, 0..4_000), None, "who crashed leaves the set, so that a sync is not the only protection");
+    assert_eq!(
+        walks(&unsynced, 0..4_000),
+        None,
+        "who crashed leaves the set, so that a sync is not the only protection"
+    );
 }
 
 fn assert_caught(what: &str, protections: Protections) {
@@ -497,17 +499,26 @@ fn assert_caught(what: &str, protections: Protections) {
 
 #[test]
 fn acknowledging_before_the_high_watermark_is_caught() {
-    assert_caught("the wait for replicas", Protections { leader: Rules { commit_waits_for_in_sync: false, ..Rules::ALL }, ..ALL });
+    assert_caught(
+        "the wait for replicas",
+        Protections { leader: Rules { commit_waits_for_in_sync: false, ..Rules::ALL }, ..ALL },
+    );
 }
 
 #[test]
 fn not_waiting_for_proposed_members_is_caught() {
-    assert_caught("the wait for proposed members", Protections { leader: Rules { commit_waits_for_proposed: false, ..Rules::ALL }, ..ALL });
+    assert_caught(
+        "the wait for proposed members",
+        Protections { leader: Rules { commit_waits_for_proposed: false, ..Rules::ALL }, ..ALL },
+    );
 }
 
 #[test]
 fn joining_below_the_high_watermark_is_caught() {
-    assert_caught("the check of the high watermark", Protections { leader: Rules { join_needs_high_watermark: false, ..Rules::ALL }, ..ALL });
+    assert_caught(
+        "the check of the high watermark",
+        Protections { leader: Rules { join_needs_high_watermark: false, ..Rules::ALL }, ..ALL },
+    );
 }
 
 /// Too far away for a walk at random: the first steps are given, and all that may follow is looked at.
@@ -555,7 +566,10 @@ fn fetches_of_other_epochs_are_caught() {
 
 #[test]
 fn staying_in_sync_over_an_unclean_restart_without_syncs_is_caught() {
-    assert_caught("both protections against lost writes", Protections { syncs_before_fetch: false, unclean_restart_leaves: false, ..ALL });
+    assert_caught(
+        "both protections against lost writes",
+        Protections { syncs_before_fetch: false, unclean_restart_leaves: false, ..ALL },
+    );
 }
 
 #[test]

@@ -218,7 +218,8 @@ impl Partitions {
             };
             let unchanged = before.is_some()
                 && !configs_changed
-                && known.is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
+                && known
+                    .is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
             if !unchanged {
                 partition.apply(state);
             }

@@ -74,7 +74,8 @@ impl ReplicaFetch for Wires {
                     return Err(FetchFailed("the network is cut".to_owned()));
                 }
                 let Some(partitions) = wires.of(leader) else { return Err(FetchFailed("nobody is there".to_owned())) };
-                let Some(partition) = partitions.topic_by_id(TOPIC).and_then(|topic| topic.partition(0).cloned()) else {
+                let Some(partition) = partitions.topic_by_id(TOPIC).and_then(|topic| topic.partition(0).cloned())
+                else {
                     return Err(FetchFailed("no such topic".to_owned()));
                 };
                 partition.follower_waiters.register(&waiter);
@@ -172,8 +173,13 @@ impl Node {
         let mut table = wires.table.lock();
         table.retain(|(node, _)| *node != id);
         table.push((id, partitions.clone()));
-        let fetchers =
-            Fetchers::new(&partitions, flusher.clone(), host.clock.clone(), Arc::new(wires.clone()), FetcherOptions::default());
+        let fetchers = Fetchers::new(
+            &partitions,
+            flusher.clone(),
+            host.clock.clone(),
+            Arc::new(wires.clone()),
+            FetcherOptions::default(),
+        );
         let fetching = Some(tokio::spawn(fetchers.run()));
         Node { id, sim, partitions, flusher, flusher_thread: Some(thread), fetching }
     }
@@ -262,8 +268,7 @@ impl Cluster {
             };
             image.apply(image.offset + 1, &MetadataRecord::Broker(registration)).unwrap();
         }
-        let topic =
-            MetadataRecord::Topic { id: TOPIC, name: "t".into(), partitions: vec![self.state.clone()] };
+        let topic = MetadataRecord::Topic { id: TOPIC, name: "t".into(), partitions: vec![self.state.clone()] };
         image.apply(image.offset + 1, &topic).unwrap();
         image
     }
@@ -360,10 +365,11 @@ async fn acknowledged_records_are_on_every_in_sync_node_and_below_the_high_water
     }
     assert_eq!(cluster.node(1).partition().high_watermark(), 3);
     cluster.until_equal().await;
-    cluster.until("followers learn the high watermark", |cluster| {
-        cluster.nodes.iter().all(|node| node.partition().high_watermark() == 3)
-    })
-    .await;
+    cluster
+        .until("followers learn the high watermark", |cluster| {
+            cluster.nodes.iter().all(|node| node.partition().high_watermark() == 3)
+        })
+        .await;
     cluster.stop().await;
 }
 
@@ -397,7 +403,8 @@ async fn a_lost_leadership_fails_who_waits_and_the_old_leaders_tail_is_cut() {
     assert!(matches!(cluster.append(1, "x"), Err(PartitionError::NotLeader)));
     cluster.wires.cut.lock().clear();
     cluster.until_equal().await;
-    let values: Vec<_> = cluster.node(1).values().into_iter().map(|(offset, epoch, value)| (offset, epoch, value)).collect();
+    let values: Vec<_> =
+        cluster.node(1).values().into_iter().map(|(offset, epoch, value)| (offset, epoch, value)).collect();
     assert_eq!(values, [(0, 0, "a".to_owned()), (1, 1, "b".to_owned())]);
     cluster.stop().await;
 }

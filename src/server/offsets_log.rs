@@ -7,12 +7,10 @@ use bytes::Bytes;
 
 use crate::base::{LeaderEpoch, Offset, PartitionIndex};
 use crate::coordinator::group::driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
+use crate::host::task;
 use crate::log::{AppendError, NewBatch};
 use crate::records::BatchHeader;
-use crate::host::task;
-use crate::replica::{
-    AckFailure, AckTicket, FlushPolicy, Flusher, Partition, PartitionError, Partitions, Role,
-};
+use crate::replica::{AckFailure, AckTicket, FlushPolicy, Flusher, Partition, PartitionError, Partitions, Role};
 
 pub const TOPIC: &str = "__consumer_offsets";
 

@@ -18,8 +18,7 @@ pub fn write(groups: &GroupCoordinator, partitions: &Partitions, page: &mut Page
     });
     for ((topic, partition), of_groups) in &committed {
         let found = partitions.partition(topic, *partition);
-        let high_watermark =
-            found.and_then(|found| found.view_if_open().map(|view| found.readable_below(&view)));
+        let high_watermark = found.and_then(|found| found.view_if_open().map(|view| found.readable_below(&view)));
         for (group, offset) in of_groups {
             page.group_offset(&GroupOffsetSample {
                 group,

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::api::answer::{Answer, Response};
 use crate::api::data::fetch_read::{PartitionAnswer, Reader, Reading, note_follower, read_partition};
-use crate::api::data::leader_hints;
 use crate::api::data::fetch_session::{PartitionKey, Resolved, SessionRequest, Told, TopicKey, Wanted};
+use crate::api::data::leader_hints;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, TopicId};

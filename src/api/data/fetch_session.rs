@@ -183,7 +183,11 @@ impl FetchSessions {
     /// Whether no newer request has come in the session, and it is still there.
     pub fn is_newest(&self, resolved: &Resolved) -> bool {
         resolved.session_id == 0
-            || self.sessions.lock().get(&resolved.session_id).is_some_and(|session| session.next_epoch == resolved.next_epoch)
+            || self
+                .sessions
+                .lock()
+                .get(&resolved.session_id)
+                .is_some_and(|session| session.next_epoch == resolved.next_epoch)
     }
 
     fn has_room(&self, sessions: &mut HashMap<i32, Session>, now: MonotonicMs) -> bool {

@@ -170,11 +170,7 @@ impl Source {
             .with_max_bytes(options.response_bytes_max)
     }
 
-    async fn fetch(
-        &mut self,
-        wanted: &IndexMap<Key, Ask>,
-        now: MonotonicMs,
-    ) -> Result<FetchResponse, FetchFailed> {
+    async fn fetch(&mut self, wanted: &IndexMap<Key, Ask>, now: MonotonicMs) -> Result<FetchResponse, FetchFailed> {
         let wait_ms = self.next_pause_end_ms(now).unwrap_or(u64::MAX).min(self.around.options.wait_ms_max);
         let mut request = self.request().with_max_wait_ms(i32::try_from(wait_ms).unwrap_or(i32::MAX));
         self.session.ask(&mut request, wanted);
