@@ -198,7 +198,12 @@ impl Sender {
 }
 
 /// Sends these records and gives what became of each, in their order.
-pub fn send_all(broker: &impl Bootstrap, settings: &[(&str, &str)], topic: &str, records: &[Outgoing]) -> Vec<Delivery> {
+pub fn send_all(
+    broker: &impl Bootstrap,
+    settings: &[(&str, &str)],
+    topic: &str,
+    records: &[Outgoing],
+) -> Vec<Delivery> {
     let sender = Sender::new(broker, settings);
     for (number, record) in records.iter().enumerate() {
         sender.send(topic, number, record).expect("the client takes the record");

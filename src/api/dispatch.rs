@@ -112,7 +112,10 @@ fn answer_or_hand_on(broker: &Arc<Broker>, context: &RequestContext, request: Re
     if broker.is_active_controller() || concerns_this_node(context, &body)? {
         return Ok(once_applied(broker, answer(broker, context, &header, body)?));
     }
-    header.api.check(header.version, &body).map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))?;
+    header
+        .api
+        .check(header.version, &body)
+        .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))?;
     let (broker, context) = (broker.clone(), context.clone());
     Ok(Answer::Later(Box::pin(async move {
         if let Some(response) = forward::hand_on(&broker, &context, &frame).await? {
@@ -248,10 +251,14 @@ fn answer_node(
     body: Bytes,
 ) -> Answer {
     match private {
-        PrivateApi::PeerHello => between_nodes!(broker, context, api, |held, asked| peer_hello::handle(&held, &asked, body)),
+        PrivateApi::PeerHello => {
+            between_nodes!(broker, context, api, |held, asked| peer_hello::handle(&held, &asked, body))
+        }
         PrivateApi::Raft => between_nodes!(broker, context, api, |held, _asked| raft::handle(&held, body)),
         PrivateApi::Forward => between_nodes!(broker, context, api, |held, asked| forward::handle(&held, &asked, body)),
-        PrivateApi::EnsureTopic => between_nodes!(broker, context, api, |held, _asked| ensure_topic::handle(&held, body)),
+        PrivateApi::EnsureTopic => {
+            between_nodes!(broker, context, api, |held, _asked| ensure_topic::handle(&held, body))
+        }
     }
 }
 

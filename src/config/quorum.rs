@@ -61,7 +61,11 @@ pub fn quorum(reader: &Reader<'_>) -> QuorumSettings {
     let servers = reader.list("controller.quorum.bootstrap.servers");
     let address = |(host, port): (&str, u16)| NodeAddress::new(host, port);
     QuorumSettings {
-        voters: voters.iter().filter_map(|text| voter(text)).map(|(id, host, port)| (id, address((host, port)))).collect(),
+        voters: voters
+            .iter()
+            .filter_map(|text| voter(text))
+            .map(|(id, host, port)| (id, address((host, port))))
+            .collect(),
         bootstrap_servers: servers.iter().filter_map(|text| host_and_port(text)).map(address).collect(),
         election_timeout_ms: reader.number("controller.quorum.election.timeout.ms"),
         fetch_timeout_ms: reader.number("controller.quorum.fetch.timeout.ms"),
@@ -106,9 +110,8 @@ fn check_listeners(reader: &Reader<'_>, roles: Roles, listeners: &Listeners) {
     let of_controllers = listeners.listeners.iter().filter(|one| one.is_controller).count();
     let of_brokers = listeners.listeners.len() - of_controllers;
     if roles.broker && of_brokers == 0 {
-        reader.problem(
-            "listeners: a broker needs a listener for clients; all of these are in controller.listener.names",
-        );
+        reader
+            .problem("listeners: a broker needs a listener for clients; all of these are in controller.listener.names");
     }
     if !roles.broker && of_brokers > 0 {
         reader.problem(
@@ -155,7 +158,9 @@ mod tests {
 
     #[test]
     fn roles_and_voters_must_agree() {
-        assert!(problems(&[("node.id", "7"), TWO_LISTENERS, VOTERS]).contains("must be one of controller.quorum.voters"));
+        assert!(
+            problems(&[("node.id", "7"), TWO_LISTENERS, VOTERS]).contains("must be one of controller.quorum.voters")
+        );
         assert!(problems(&[("process.roles", "broker"), VOTERS]).contains("add the role, or take it off the voters"));
         assert!(problems(&[("process.roles", "broker")]).contains("must be told where the controllers are"));
         let twice = ("controller.quorum.voters", "1@a:9093,1@b:9093");

@@ -13,6 +13,9 @@ pub const FIRST_SESSION_MS: u64 = 2_500;
 struct Session {
     epoch: i64,
     expires: MonotonicMs,
+    heard: MonotonicMs,
+    /// It was named as silent since it was heard.
+    named: bool,
     /// How far the broker said that it has the metadata.
     metadata_offset: i64,
     /// Where the records that moved its leaders away end, once it wants to stop.
@@ -37,7 +40,7 @@ impl Sessions {
         let first_ms = FIRST_SESSION_MS.min(self.timeout_ms);
         self.by_broker.clear();
         for broker in image.live_brokers().filter(|broker| broker.id != own_id) {
-            self.begin_for(broker.id, broker.epoch, now.saturating_add(first_ms));
+            self.begin_for(broker.id, broker.epoch, now, first_ms);
         }
     }
 
@@ -49,12 +52,14 @@ impl Sessions {
     /// A broker registered. Its former incarnation has no session any more.
     pub fn registered(&mut self, id: BrokerId, epoch: i64, now: MonotonicMs) {
         if self.by_broker.get(&id).is_none_or(|session| session.epoch != epoch) {
-            self.begin_for(id, epoch, now.saturating_add(self.timeout_ms));
+            self.begin_for(id, epoch, now, self.timeout_ms);
         }
     }
 
-    fn begin_for(&mut self, id: BrokerId, epoch: i64, expires: MonotonicMs) {
-        let session = Session { epoch, expires, metadata_offset: NO_METADATA, moved_at: None };
+    fn begin_for(&mut self, id: BrokerId, epoch: i64, now: MonotonicMs, lasts_ms: u64) {
+        let expires = now.saturating_add(lasts_ms);
+        let session =
+            Session { epoch, expires, heard: now, named: false, metadata_offset: NO_METADATA, moved_at: None };
         self.by_broker.insert(id, session);
     }
 
@@ -65,10 +70,12 @@ impl Sessions {
             Some(session) if session.epoch > epoch => {}
             Some(session) if session.epoch == epoch => {
                 session.expires = session.expires.max(expires);
+                session.heard = now;
+                session.named = false;
                 session.metadata_offset = metadata_offset;
             }
             _ => {
-                self.begin_for(id, epoch, expires);
+                self.begin_for(id, epoch, now, self.timeout_ms);
                 self.heard(id, epoch, metadata_offset, now);
             }
         }
@@ -89,6 +96,18 @@ impl Sessions {
     pub fn expired(&self, now: MonotonicMs) -> Vec<(BrokerId, i64)> {
         let over = self.by_broker.iter().filter(|(_, session)| session.expires <= now);
         over.map(|(id, session)| (*id, session.epoch)).collect()
+    }
+
+    /// Brokers that were not heard for `silence_ms`, each once until it is heard again.
+    pub fn newly_silent(&mut self, now: MonotonicMs, silence_ms: u64) -> Vec<BrokerId> {
+        let is_silent = |session: &Session| !session.named && session.heard.saturating_add(silence_ms) <= now;
+        let silent = self.by_broker.iter_mut().filter(|(_, session)| is_silent(session));
+        silent
+            .map(|(id, session)| {
+                session.named = true;
+                *id
+            })
+            .collect()
     }
 
     /// When the next session ends, if nobody is heard until then.
@@ -134,7 +153,7 @@ mod tests {
         sessions.registered(1, 7, 0);
         sessions.heard(1, 7, 3, 4_000);
         assert!(sessions.is_valid(1, 7, 8_999));
-        assert_eq!(sessions.expired(8_999), []);
+        assert!(sessions.expired(8_999).is_empty());
         assert_eq!(sessions.expired(9_000), [(1, 7)]);
         assert_eq!(sessions.next_expiry(), Some(9_000));
     }
@@ -156,6 +175,17 @@ mod tests {
         assert_eq!(sessions.expired(5_000), [(1, 8)]);
         sessions.end(1, 7);
         assert!(sessions.is_valid(1, 8, 0));
+    }
+
+    #[test]
+    fn a_silent_broker_is_named_once_until_it_is_heard_again() {
+        let mut sessions = Sessions::new(5_000);
+        sessions.heard(1, 7, 0, 0);
+        assert!(sessions.newly_silent(999, 1_000).is_empty());
+        assert_eq!(sessions.newly_silent(1_000, 1_000), [1]);
+        assert!(sessions.newly_silent(2_000, 1_000).is_empty());
+        sessions.heard(1, 7, 0, 2_000);
+        assert_eq!(sessions.newly_silent(3_000, 1_000), [1]);
     }
 
     #[test]

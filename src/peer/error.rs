@@ -30,6 +30,12 @@ pub enum PeerError {
 impl PeerError {
     /// The request did certainly not reach the other node.
     pub fn is_unsent(&self) -> bool {
-        matches!(self, PeerError::NobodyThere(_) | PeerError::Unreachable { .. } | PeerError::Refused { .. } | PeerError::Request(_))
+        matches!(
+            self,
+            PeerError::NobodyThere(_)
+                | PeerError::Unreachable { .. }
+                | PeerError::Refused { .. }
+                | PeerError::Request(_)
+        )
     }
 }

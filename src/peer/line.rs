@@ -278,7 +278,9 @@ async fn read_frame(stream: &mut Stream) -> Result<Bytes, String> {
             return Ok(frame);
         }
         match stream.read_buf(&mut input).await {
-            Ok(0) => return Err("the connection was closed before the greeting; is this a node of the cluster?".to_owned()),
+            Ok(0) => {
+                return Err("the connection was closed before the greeting; is this a node of the cluster?".to_owned());
+            }
             Ok(_) => {}
             Err(error) => return Err(error.to_string()),
         }

@@ -182,7 +182,11 @@ impl Core {
     /// Begins a new term. Answers whether there is a leader afterwards, this node or another one.
     pub(super) async fn campaign(&self) -> bool {
         let raft = self.raft();
-        tracing::info!(node_id = self.node_id, term = self.storage.term() + 1, "standing for leader of the metadata quorum");
+        tracing::info!(
+            node_id = self.node_id,
+            term = self.storage.term() + 1,
+            "standing for leader of the metadata quorum"
+        );
         if raft.trigger().elect().await.is_err() {
             return false;
         }

@@ -99,8 +99,7 @@ impl Quorum {
     pub async fn open(host: &Host, log_dir: &Path, options: QuorumOptions) -> Result<Quorum, QuorumError> {
         let dir = log_dir.join(load::DIRECTORY);
         let is_alone = options.is_alone();
-        let loading =
-            Loading { host, dir: &dir, must_exist: options.must_exist, is_alone, store: &options.store };
+        let loading = Loading { host, dir: &dir, must_exist: options.must_exist, is_alone, store: &options.store };
         let Loaded { log, hard, applied, membership, is_new } = loading.load()?;
         // A first start that was cut short is a first start.
         let is_first_start = is_alone && log.last().is_none();
@@ -154,8 +153,7 @@ impl Quorum {
             images: core.published.watch.subscribe(),
             published: core.published.clone(),
         };
-        let mut others =
-            vec![tokio::spawn(Steward::new(core.clone()).run()), tokio::spawn(elector::run(core.clone()))];
+        let mut others = vec![tokio::spawn(Steward::new(core.clone()).run()), tokio::spawn(elector::run(core.clone()))];
         if options.is_voter() && core.storage.is_joining() {
             others.push(tokio::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
         }

@@ -84,7 +84,8 @@ impl Steward {
                 self.next_heartbeat = now + self.core.timing.heartbeat();
                 let _ = raft.trigger().heartbeat().await;
             }
-            let wake_at = if Core::is_leading(&metrics) { self.next_heartbeat } else { now + self.core.timing.heartbeat() };
+            let wake_at =
+                if Core::is_leading(&metrics) { self.next_heartbeat } else { now + self.core.timing.heartbeat() };
             let wake_at = if has_others { wake_at } else { now + IDLE };
             tokio::select! {
                 changed = watch.changed() => match changed {
@@ -129,7 +130,9 @@ impl Steward {
         if (leadership.leader, leadership.term) != (self.reported.leader, self.reported.term) {
             match leadership.leader {
                 Some(leader) => tracing::info!(leader, epoch = leadership.term, "the metadata quorum has a leader"),
-                None if self.reported.leader.is_some() => tracing::info!(epoch = leadership.term, "the metadata quorum has no leader"),
+                None if self.reported.leader.is_some() => {
+                    tracing::info!(epoch = leadership.term, "the metadata quorum has no leader")
+                }
                 None => {}
             }
             self.reported = leadership.clone();

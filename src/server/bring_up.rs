@@ -76,11 +76,7 @@ impl BringUp {
         }
     }
 
-    async fn bring_up(
-        &self,
-        running: &mut Running,
-        stopping: watch::Receiver<bool>,
-    ) -> Result<(), StartError> {
+    async fn bring_up(&self, running: &mut Running, stopping: watch::Receiver<bool>) -> Result<(), StartError> {
         match &self.lifecycle {
             Some(lifecycle) => {
                 tokio::select! {

@@ -71,8 +71,12 @@ struct Wishes {
 
 impl Lifecycle {
     pub fn new(broker: Arc<Broker>, credentials: Credentials, settings: LifecycleSettings) -> Arc<Lifecycle> {
-        let standing =
-            Standing { epoch: None, fenced: true, may_stop: false, waits_for: "there is no active controller yet".into() };
+        let standing = Standing {
+            epoch: None,
+            fenced: true,
+            may_stop: false,
+            waits_for: "there is no active controller yet".into(),
+        };
         Arc::new(Lifecycle {
             broker,
             credentials,
@@ -175,7 +179,10 @@ impl Lifecycle {
                         if answer.is_fenced { interval.min(PAUSE_FIRST * 5) } else { interval }
                     }
                     ErrorCode::STALE_BROKER_EPOCH | ErrorCode::BROKER_ID_NOT_REGISTERED => {
-                        tracing::warn!(epoch, "the active controller does not know this registration; registering again");
+                        tracing::warn!(
+                            epoch,
+                            "the active controller does not know this registration; registering again"
+                        );
                         self.fence("registering again");
                         return;
                     }
@@ -222,7 +229,8 @@ impl Lifecycle {
                 epoch: standing.epoch,
                 fenced: answer.is_fenced,
                 may_stop: answer.should_shut_down,
-                waits_for: if answer.is_caught_up { "fenced by the active controller" } else { "reading the metadata" }.into(),
+                waits_for: if answer.is_caught_up { "fenced by the active controller" } else { "reading the metadata" }
+                    .into(),
             };
             let is_news = *standing != next;
             *standing = next;
@@ -281,7 +289,8 @@ fn refusal(code: ErrorCode) -> String {
             "another node with this node.id is alive: stop it, or give this one another node.id".to_owned()
         }
         ErrorCode::INCONSISTENT_CLUSTER_ID => {
-            "the controllers belong to another cluster: correct controller.quorum.voters, or use an empty log directory".to_owned()
+            "the controllers belong to another cluster: correct controller.quorum.voters, or use an empty log directory"
+                .to_owned()
         }
         ErrorCode::UNSUPPORTED_VERSION => {
             "the cluster's features are at levels that this version does not have: use a newer version".to_owned()

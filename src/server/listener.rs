@@ -121,7 +121,9 @@ impl Listener {
             match accepted {
                 Ok(accepted) => self.admit(&broker, &shards, accepted),
                 // The connection was gone before anybody looked at it.
-                Err(error) if is_of_one_connection(&error) => tracing::debug!(%error, "an accepted connection was gone at once"),
+                Err(error) if is_of_one_connection(&error) => {
+                    tracing::debug!(%error, "an accepted connection was gone at once")
+                }
                 Err(error) => {
                     tracing::warn!(listener = %self.name, %error, "cannot accept a connection");
                     task::sleep(ACCEPT_PAUSE).await;

@@ -62,11 +62,7 @@ pub struct PeerFetch {
 }
 
 impl ReplicaFetch for PeerFetch {
-    fn fetch(
-        &self,
-        leader: BrokerId,
-        request: FetchRequest,
-    ) -> BoxFuture<'static, Result<FetchResponse, FetchFailed>> {
+    fn fetch(&self, leader: BrokerId, request: FetchRequest) -> BoxFuture<'static, Result<FetchResponse, FetchFailed>> {
         let image = self.quorum.image();
         let address = image.broker(leader).and_then(|broker| address(broker, &self.listener));
         let peers = self.peers.clone();
@@ -105,9 +101,10 @@ impl IsrProposals for PeerProposals {
 fn request(broker: &Broker, proposals: &[IsrProposal]) -> AlterPartitionRequest {
     let mut topics: Vec<TopicData> = Vec::new();
     for IsrProposal { topic_id, partition, proposal, .. } in proposals {
-        let isr = proposal.isr.iter().map(|(id, epoch)| {
-            BrokerState::default().with_broker_id((*id).into()).with_broker_epoch(*epoch)
-        });
+        let isr = proposal
+            .isr
+            .iter()
+            .map(|(id, epoch)| BrokerState::default().with_broker_id((*id).into()).with_broker_epoch(*epoch));
         let data = PartitionData::default()
             .with_partition_index(*partition)
             .with_leader_epoch(proposal.leader_epoch)

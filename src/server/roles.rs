@@ -99,7 +99,8 @@ pub fn quorum_address(
     }
     let endpoint = endpoints.iter().find(|endpoint| endpoint.listener == settings.inter_broker_listener);
     let endpoint = endpoint.ok_or("there is no listener that other nodes could reach this one by")?;
-    let name = if endpoint.host.is_empty() { host_of(host, settings, &endpoint.listener) } else { endpoint.host.clone() };
+    let name =
+        if endpoint.host.is_empty() { host_of(host, settings, &endpoint.listener) } else { endpoint.host.clone() };
     Ok(NodeAddress::new(name, endpoint.port))
 }
 
@@ -124,7 +125,9 @@ pub fn first_voters(settings: &BrokerSettings, own: &NodeAddress) -> Vec<(Broker
 /// A controller that names other controllers, and no voters, looks on until it is added to the voters.
 fn joins_later(settings: &BrokerSettings, own: &NodeAddress) -> bool {
     let config::QuorumSettings { voters, bootstrap_servers, .. } = &settings.quorum;
-    voters.is_empty() && !bootstrap_servers.is_empty() && !matches!(bootstrap_servers.as_slice(), [one] if one.port == own.port)
+    voters.is_empty()
+        && !bootstrap_servers.is_empty()
+        && !matches!(bootstrap_servers.as_slice(), [one] if one.port == own.port)
 }
 
 /// Addresses at which somebody knows the active controller.

@@ -11,8 +11,8 @@ use crate::coordinator::group::GroupConfig;
 use crate::host::Host;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
-use crate::replica::journal::{self, Journal};
 use crate::quorum::QuorumTiming;
+use crate::replica::journal::{self, Journal};
 use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions};
 use crate::server::node::StartError;
 
@@ -156,4 +156,3 @@ pub fn shard_count(settings: &BrokerSettings) -> usize {
     }
     std::thread::available_parallelism().map_or(1, usize::from)
 }
-

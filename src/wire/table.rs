@@ -311,12 +311,14 @@ pub static APIS: [Api; 84] = [
         .flexible_from(5)
         .also_controller()
         .needs(&[(Cluster, Create), (Topic, Create)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
     api(20, "DeleteTopics", 1, 6, topics::DELETE_TOPICS)
         .flexible_from(4)
         .also_controller()
         .needs(&[(Topic, Delete)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
     api(21, "DeleteRecords", 0, 2, data::DELETE_RECORDS).flexible_from(2).needs(&[(Topic, Delete)]).served(),
     api(22, "InitProducerId", 0, 5, data::INIT_PRODUCER_ID)
         .flexible_from(2)
@@ -344,8 +346,16 @@ pub static APIS: [Api; 84] = [
         .also_controller()
         .needs(&[(Cluster, Describe)])
         .served(),
-    api(30, "CreateAcls", 1, 3, security::CREATE_ACLS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]).on_controller(),
-    api(31, "DeleteAcls", 1, 3, security::DELETE_ACLS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]).on_controller(),
+    api(30, "CreateAcls", 1, 3, security::CREATE_ACLS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
+    api(31, "DeleteAcls", 1, 3, security::DELETE_ACLS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
     api(32, "DescribeConfigs", 1, 4, configs::DESCRIBE_CONFIGS)
         .flexible_from(4)
         .also_controller()
@@ -355,7 +365,8 @@ pub static APIS: [Api; 84] = [
         .flexible_from(2)
         .also_controller()
         .needs(&[(Cluster, AlterConfigs), (Topic, AlterConfigs), (Group, AlterConfigs)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
     api(34, "AlterReplicaLogDirs", 1, 2, topics::ALTER_REPLICA_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Alter)]),
     api(35, "DescribeLogDirs", 1, 5, topics::DESCRIBE_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Describe)]).served(),
     api(36, "SaslAuthenticate", 0, 2, security::SASL_AUTHENTICATE).flexible_from(2).also_controller(),
@@ -363,7 +374,8 @@ pub static APIS: [Api; 84] = [
         .flexible_from(2)
         .also_controller()
         .needs(&[(Topic, Alter)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
     api(38, "CreateDelegationToken", 1, 3, security::CREATE_DELEGATION_TOKEN)
         .flexible_from(2)
         .also_controller()
@@ -375,18 +387,28 @@ pub static APIS: [Api; 84] = [
         .also_controller()
         .needs(&[(DelegationToken, Describe), (User, DescribeTokens)]),
     api(42, "DeleteGroups", 0, 3, groups::DELETE_GROUPS).flexible_from(2).needs(&[(Group, Delete)]).served(),
-    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
+    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(44, "IncrementalAlterConfigs", 0, 1, configs::INCREMENTAL_ALTER_CONFIGS)
         .flexible_from(1)
         .also_controller()
         .needs(&[(Cluster, AlterConfigs), (Topic, AlterConfigs), (Group, AlterConfigs)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
     api(45, "AlterPartitionReassignments", 0, 1, topics::ALTER_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Alter)]).served().on_controller(),
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(46, "ListPartitionReassignments", 0, 0, topics::LIST_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Describe)]).served().on_controller(),
+        .needs(&[(Cluster, Describe)])
+        .served()
+        .on_controller(),
     api(47, "OffsetDelete", 0, 0, groups::OFFSET_DELETE)
         .never_flexible()
         .needs(&[(Group, Delete), (Topic, Read)])
@@ -397,16 +419,26 @@ pub static APIS: [Api; 84] = [
     api(49, "AlterClientQuotas", 0, 1, configs::ALTER_CLIENT_QUOTAS)
         .flexible_from(1)
         .also_controller()
-        .needs(&[(Cluster, AlterConfigs)]).on_controller(),
+        .needs(&[(Cluster, AlterConfigs)])
+        .on_controller(),
     api(50, "DescribeUserScramCredentials", 0, 0, security::DESCRIBE_USER_SCRAM_CREDENTIALS)
         .also_controller()
         .needs(&[(Cluster, Describe)]),
     api(51, "AlterUserScramCredentials", 0, 0, security::ALTER_USER_SCRAM_CREDENTIALS)
         .also_controller()
-        .needs(&[(Cluster, Alter)]).on_controller(),
-    api(55, "DescribeQuorum", 0, 2, cluster::DESCRIBE_QUORUM).also_controller().needs(&[(Cluster, Describe)]).served().on_controller(),
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
+    api(55, "DescribeQuorum", 0, 2, cluster::DESCRIBE_QUORUM)
+        .also_controller()
+        .needs(&[(Cluster, Describe)])
+        .served()
+        .on_controller(),
     api(56, "AlterPartition", 2, 3, nodes::ALTER_PARTITION).flexible_from(0).for_brokers(),
-    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
+    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(60, "DescribeCluster", 0, 2, cluster::DESCRIBE_CLUSTER)
         .also_controller()
         .needs(&[(Cluster, Describe)])
@@ -414,7 +446,11 @@ pub static APIS: [Api; 84] = [
     api(61, "DescribeProducers", 0, 0, data::DESCRIBE_PRODUCERS).needs(&[(Topic, Read)]).served(),
     api(62, "BrokerRegistration", 0, 4, nodes::BROKER_REGISTRATION).for_brokers(),
     api(63, "BrokerHeartbeat", 0, 1, nodes::BROKER_HEARTBEAT).for_brokers(),
-    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
+    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(65, "DescribeTransactions", 0, 0, transactions::DESCRIBE_TRANSACTIONS)
         .needs(&[(TransactionalId, Describe)])
         .served(),
@@ -434,8 +470,16 @@ pub static APIS: [Api; 84] = [
     api(77, "ShareGroupDescribe", 1, 1, share::SHARE_GROUP_DESCRIBE).needs(&[(Group, Describe), (Topic, Describe)]),
     api(78, "ShareFetch", 1, 2, share::SHARE_FETCH).needs(&[(Group, Read), (Topic, Read)]),
     api(79, "ShareAcknowledge", 1, 2, share::SHARE_ACKNOWLEDGE).needs(&[(Group, Read), (Topic, Read)]),
-    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
-    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served().on_controller(),
+    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
+    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(83, "InitializeShareGroupState", 0, 0, share::INITIALIZE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(84, "ReadShareGroupState", 0, 0, share::READ_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(85, "WriteShareGroupState", 0, 1, share::WRITE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
@@ -455,7 +499,8 @@ pub static APIS: [Api; 84] = [
     api(94, "UnregisterController", 0, 0, cluster::UNREGISTER_CONTROLLER)
         .also_controller()
         .needs(&[(Cluster, Alter)])
-        .served().on_controller(),
+        .served()
+        .on_controller(),
 ];
 
 #[cfg(test)]

@@ -42,8 +42,10 @@ fn assert_nothing_lost(cluster: &Cluster, sender: &Sender, topic: &str, sent: us
     sender.flush();
     let deliveries = sender.deliveries();
     assert_eq!(deliveries.len(), sent, "a report for each record");
-    let found: BTreeMap<(i32, i64), String> =
-        read_topic(cluster, topic, PARTITIONS).iter().map(|one: &Incoming| ((one.partition, one.offset), one.text())).collect();
+    let found: BTreeMap<(i32, i64), String> = read_topic(cluster, topic, PARTITIONS)
+        .iter()
+        .map(|one: &Incoming| ((one.partition, one.offset), one.text()))
+        .collect();
     let mut failed = 0;
     for (number, delivery) in &deliveries {
         match delivery {

@@ -43,11 +43,7 @@ fn wanted(request: &AlterPartitionRequest, version: i16) -> AlterPartition {
         let partitions = topic.partitions.iter().map(|partition| new_isr(partition, version)).collect();
         (TopicId(topic.topic_id), partitions)
     });
-    AlterPartition {
-        broker: request.broker_id.0,
-        broker_epoch: request.broker_epoch,
-        topics: topics.collect(),
-    }
+    AlterPartition { broker: request.broker_id.0, broker_epoch: request.broker_epoch, topics: topics.collect() }
 }
 
 fn new_isr(partition: &Asked, version: i16) -> NewIsr {

@@ -44,9 +44,9 @@ fn wanted(directory: &Asked) -> DirectoryAssignment {
 
 fn told((directory, topics): DirectoryOutcome) -> DirectoryData {
     let topics = topics.into_iter().map(|(topic_id, partitions)| {
-        let partitions = partitions.into_iter().map(|(index, code)| {
-            PartitionData::default().with_partition_index(index).with_error_code(code.code())
-        });
+        let partitions = partitions
+            .into_iter()
+            .map(|(index, code)| PartitionData::default().with_partition_index(index).with_error_code(code.code()));
         TopicData::default().with_topic_id(topic_id.0).with_partitions(partitions.collect())
     });
     DirectoryData::default().with_id(directory).with_topics(topics.collect())

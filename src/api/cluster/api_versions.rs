@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::api::{Broker, ClientSoftware, Door, Refused, RequestContext};
 use crate::controller::decide::features::SUPPORTED_FEATURES;
 use crate::metadata::Image;
-use crate::wire::api_versions::{Features, FinalizedFeature, SupportedFeature, judge, refused, served, served_by_controllers};
+use crate::wire::api_versions::{
+    Features, FinalizedFeature, SupportedFeature, judge, refused, served, served_by_controllers,
+};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse, StrBytes};
 
 /// The first version that names the client's library.

@@ -28,7 +28,12 @@ pub async fn handle(
         let description = quorum.describe();
         response.topics = vec![topic(topic_name::CLUSTER_METADATA, vec![partition(&description, version)])];
         if version >= 2 {
-            response.nodes = description.voters.iter().chain(&description.observers).map(|voter| node(broker, context, voter)).collect();
+            response.nodes = description
+                .voters
+                .iter()
+                .chain(&description.observers)
+                .map(|voter| node(broker, context, voter))
+                .collect();
         }
     } else {
         response.topics = request.topics.iter().map(|asked| unknown(asked, version)).collect();
@@ -75,8 +80,7 @@ fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
 fn node(broker: &Broker, context: &RequestContext, voter: &VoterDescription) -> Node {
     let controllers = broker.options.controller_listener.as_deref().zip(voter.address.as_ref());
     if let Some((name, address)) = controllers {
-        let listener =
-            Listener::default().with_name(text(name)).with_host(text(&address.host)).with_port(address.port);
+        let listener = Listener::default().with_name(text(name)).with_host(text(&address.host)).with_port(address.port);
         return Node::default().with_node_id(BrokerId(voter.id)).with_listeners(vec![listener]);
     }
     let image = broker.controller.quorum().image();

@@ -48,11 +48,7 @@ impl From<EncodeError> for AskError {
 }
 
 /// Asks the active controller once.
-pub async fn ask<Q: NodeRequest>(
-    broker: &Arc<Broker>,
-    request: &Q,
-    timeout: Duration,
-) -> Result<Q::Answer, AskError> {
+pub async fn ask<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q, timeout: Duration) -> Result<Q::Answer, AskError> {
     let leadership = broker.controller.quorum().leadership().borrow().clone();
     if leadership.is_me {
         let asked = task::timeout(timeout, ask_here(broker, request)).await;
@@ -105,7 +101,9 @@ async fn hand_over(broker: &Arc<Broker>, api: PrivateApi, body: Bytes) -> Result
     match forward::exchange(broker, api, &body).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(refused)) => Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, refused.detail)),
-        Err(NoController) => Err(Refusal::new(ErrorCode::NOT_CONTROLLER, "There is no active controller at the moment")),
+        Err(NoController) => {
+            Err(Refusal::new(ErrorCode::NOT_CONTROLLER, "There is no active controller at the moment"))
+        }
     }
 }
 

@@ -56,7 +56,8 @@ mod tests {
             PartitionState { leader: NO_BROKER, isr: vec![2], elr: vec![1], ..PartitionState::new(vec![1, 2], vec![]) };
         let told = |image: &Image| {
             let view = PartitionView::of(image, &state);
-            (view.isr, view.elr, view.offline, view.error())
+            let error = view.error();
+            (view.isr, view.elr, view.offline, error)
         };
         assert_eq!(told(&image), (vec![2], vec![1], vec![2], ErrorCode::LEADER_NOT_AVAILABLE));
         let on = MetadataRecord::Feature { name: "eligible.leader.replicas.version".into(), level: 1 };

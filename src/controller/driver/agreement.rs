@@ -23,10 +23,6 @@ pub(super) fn is_stale(error: &QuorumError) -> bool {
 }
 
 /// Keeps the records if nothing was kept since `offset`. Answers the offset of the last one.
-pub(super) async fn propose_at(
-    quorum: &Quorum,
-    offset: i64,
-    records: Vec<MetadataRecord>,
-) -> Result<i64, QuorumError> {
+pub(super) async fn propose_at(quorum: &Quorum, offset: i64, records: Vec<MetadataRecord>) -> Result<i64, QuorumError> {
     quorum.propose_at(offset, records).await
 }

@@ -16,6 +16,9 @@ use crate::metadata::Image;
 const PAUSE_MS_MAX: u64 = 500;
 const PAUSE_MS_MIN: u64 = 10;
 
+/// A broker that was not heard for so long is looked at.
+const SILENCE_MS: u64 = 1_500;
+
 /// How often internal topics are looked at besides when brokers come.
 const RAISE_INTERVAL_MS: u64 = 30_000;
 
@@ -81,6 +84,9 @@ impl Controller {
         for (id, epoch) in expired {
             self.fence(id, epoch, "it was not heard within its session").await;
         }
+        // A broken connection may have escaped us.
+        let silent = self.shared.sessions.lock().newly_silent(now, SILENCE_MS);
+        silent.into_iter().for_each(|id| self.note_connection_lost(id));
         let image = self.quorum().image();
         let active: Vec<BrokerId> =
             image.brokers().filter(|broker| broker.is_active()).map(|broker| broker.id).collect();

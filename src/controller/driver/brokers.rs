@@ -1,6 +1,7 @@
 //! Brokers: registering, heartbeats, losing and fencing them.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::{Controller, Liveness};
 use crate::base::{BrokerId, ErrorCode, TopicId};
@@ -9,8 +10,12 @@ use crate::controller::decide::heartbeat::{Heartbeat, HeartbeatReply, Stopping, 
 use crate::controller::decide::registration::{Registration, register};
 use crate::controller::decide::rules::Rules;
 use crate::controller::decide::{Decision, Refusal};
+use crate::host::task;
 use crate::metadata::Image;
 use crate::quorum::QuorumError;
+
+/// Pauses before a broker that did not answer is looked at again.
+const LOOK_AGAIN_AFTER_MS: [u64; 3] = [20, 50, 150];
 
 impl Controller {
     /// Registers this node's broker without any question; answers the broker epoch.
@@ -129,7 +134,15 @@ impl Controller {
         let controller = self.clone();
         tokio::spawn(async move {
             let epoch = broker.epoch;
-            let liveness = probe.look(broker).await;
+            let mut liveness = probe.look(broker.clone()).await;
+            for pause_ms in LOOK_AGAIN_AFTER_MS {
+                if liveness != Liveness::Silent {
+                    break;
+                }
+                // A process that is being killed may close its listener a moment after its connections.
+                task::sleep(Duration::from_millis(pause_ms)).await;
+                liveness = probe.look(broker.clone()).await;
+            }
             controller.shared.looking.lock().remove(&id);
             if liveness == Liveness::Gone {
                 controller.fence(id, epoch, "its process is gone").await;

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::*;
-use crate::base::ErrorCode;
+use crate::base::{ErrorCode, NodeAddress};
 use crate::controller::decide::alter_partition::{AlterPartition, NewIsr};
 use crate::controller::decide::create_topics::NewTopic;
 use crate::controller::decide::features::supported_features;
@@ -17,7 +17,7 @@ use crate::controller::decide::registration::Registration;
 use crate::host::sim::{SimHost, SimKv};
 use crate::host::{Disk, KeyValueStore};
 use crate::metadata::BrokerRegistration;
-use crate::quorum::QuorumOptions;
+use crate::quorum::{NoTransport, QuorumOptions, QuorumTiming};
 
 /// A node that is the controller.
 struct Machine {
@@ -26,7 +26,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Machine {
+    async fn new() -> Machine {
         let sim = SimHost::new(7);
         sim.disk.create_dir_all(Path::new("/data")).unwrap();
         let kv: Arc<SimKv> = Arc::default();
@@ -35,8 +35,13 @@ impl Machine {
             directory_id: Uuid::from_u128(7),
             must_exist: false,
             store: Arc::new(move |path: &Path| Ok(kv.open(path)? as Arc<dyn KeyValueStore>)),
+            voters: Vec::new(),
+            my_address: NodeAddress::new("localhost", 9093),
+            transport: Arc::new(NoTransport::default()),
+            timing: QuorumTiming::default(),
         };
-        let quorum = Quorum::open(&sim.host(), Path::new("/data"), options).unwrap();
+        let quorum = Quorum::open(&sim.host(), Path::new("/data"), options).await.unwrap();
+        quorum.leadership().wait_for(|leadership| leadership.is_me).await.unwrap();
         let options = ControllerOptions {
             node_id: 1,
             defaults: TopicDefaults { partitions: 1, replication_factor: 1 },
@@ -47,7 +52,7 @@ impl Machine {
 
     /// Three brokers that serve.
     async fn with_three() -> Machine {
-        let machine = Machine::new();
+        let machine = Machine::new().await;
         for id in 1..=3 {
             let epoch = machine.register(id, 1).await.unwrap();
             assert!(!machine.beat(id, epoch).await.unwrap().fenced);

@@ -290,7 +290,10 @@ async fn an_emptied_voter_is_kept_out_of_elections_until_it_has_caught_up() {
     cluster.kill(emptied, Crash::Process);
     cluster.machine(emptied).sim.disk.remove_dir_all(&file("")).unwrap();
     cluster.machine(emptied).kv.wipe();
-    assert!(matches!(cluster.start_as(emptied, true).await, Err(QuorumError::Incomplete { .. })), "known to have had some");
+    assert!(
+        matches!(cluster.start_as(emptied, true).await, Err(QuorumError::Incomplete { .. })),
+        "known to have had some"
+    );
     // Even with nobody to tell, it does not help an empty quorum into being.
     cluster.kill(leader, Crash::Process);
     let rebuilt = cluster.start(emptied).await.unwrap();

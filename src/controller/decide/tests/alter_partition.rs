@@ -94,7 +94,8 @@ fn only_the_leader_asks_and_only_for_a_set_of_replicas_with_itself() {
 #[test]
 fn members_must_be_alive_under_the_epoch_that_the_leader_saw() {
     let mut image = replicated(3, 2);
-    set_state(&mut image, PartitionState { isr: vec![1], ..state(&image) });
+    let alone = PartitionState { isr: vec![1], ..state(&image) };
+    set_state(&mut image, alone);
     let with = |epoch| asking(NewIsr { isr: vec![(1, 1), (2, epoch)], ..isr(&[]) });
     assert_eq!(code(&image, &with(7)), ErrorCode::INELIGIBLE_REPLICA);
     assert!(outcome(&image, &with(NO_BROKER_EPOCH)).1.is_ok());
@@ -111,7 +112,8 @@ fn recovery_ends_but_does_not_begin_here_and_is_done_alone() {
     let mut image = replicated(3, 2);
     let recovering = NewIsr { recovering: true, ..isr(&[1]) };
     assert_eq!(code(&image, &asking(recovering.clone())), ErrorCode::INVALID_REQUEST);
-    set_state(&mut image, PartitionState { isr: vec![1], recovering: true, ..state(&image) });
+    let alone = PartitionState { isr: vec![1], recovering: true, ..state(&image) };
+    set_state(&mut image, alone);
     assert_eq!(code(&image, &asking(NewIsr { recovering: true, ..isr(&[1, 2]) })), ErrorCode::INVALID_REQUEST);
     assert!(outcome(&image, &asking(recovering)).1.unwrap().recovering);
     assert!(!outcome(&image, &asking(isr(&[1]))).1.unwrap().recovering);

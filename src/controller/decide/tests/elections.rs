@@ -24,16 +24,9 @@ fn leadership_goes_to_the_preferred_replica_once() {
     led_by(&mut image, 2);
     let (image, done) = outcome(&image, Asked::Preferred);
     assert_eq!((done, shown(&image).leader), (Ok(()), 1));
-    let twice = elect_leaders(
-        &{
-            let mut image = image.clone();
-            led_by(&mut image, 3);
-            image
-        },
-        &RULES,
-        Asked::Preferred,
-        Some(&asked(&[0, 0])),
-    );
+    let mut moved = image;
+    led_by(&mut moved, 3);
+    let twice = elect_leaders(&moved, &RULES, Asked::Preferred, Some(&asked(&[0, 0])));
     assert_eq!(twice.records.len(), 1);
     assert_eq!(twice.reply[0].1[1].1.clone().unwrap_err().code, ErrorCode::ELECTION_NOT_NEEDED);
 }
@@ -52,7 +45,8 @@ fn a_preferred_replica_that_is_fenced_or_behind_cannot_lead() {
 fn an_unclean_election_takes_whoever_lives() {
     let mut image = replicated(3, 1);
     assert_eq!(outcome(&image, Asked::Unclean).1, Err(ErrorCode::ELECTION_NOT_NEEDED));
-    set_state(&mut image, PartitionState { isr: vec![1], ..state(&image.clone()) });
+    let alone = PartitionState { isr: vec![1], ..state(&image) };
+    set_state(&mut image, alone);
     fence_broker(&mut image, 1);
     assert_eq!(shown(&image), expect(-1, &[1], &[]));
     let (taken, done) = outcome(&image, Asked::Unclean);

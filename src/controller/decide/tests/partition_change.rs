@@ -66,7 +66,7 @@ fn the_last_member_is_kept_while_nobody_leads_and_leads_again_when_it_is_back() 
         let only = move |id| id == back;
         let new = Change::of(&gone, rules(2), &only).build().unwrap();
         assert_eq!((new.leader, new.isr, new.leader_epoch), (back, vec![back], 2));
-        assert_eq!(new.last_known_elr, []);
+        assert!(new.last_known_elr.is_empty());
     }
 }
 

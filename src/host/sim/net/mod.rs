@@ -109,7 +109,11 @@ impl SimNet {
     /// Whether connecting to the machine is refused.
     pub fn set_refusing(&self, ip: IpAddr, refusing: bool) {
         let mut state = self.shared.state.lock();
-        if refusing { state.refusing.insert(ip) } else { state.refusing.remove(&ip) };
+        if refusing {
+            state.refusing.insert(ip)
+        } else {
+            state.refusing.remove(&ip)
+        };
     }
 
     fn reset(&self, is_hit: impl Fn(&Pipe) -> bool) {
