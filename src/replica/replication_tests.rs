@@ -261,10 +261,7 @@ impl Cluster {
                 id: *id,
                 incarnation: Uuid::from_u128(*epoch as u128),
                 epoch: *epoch,
-                endpoints: vec![],
-                rack: None,
-                directories: vec![],
-                fenced: false,
+                ..BrokerRegistration::default()
             };
             image.apply(image.offset + 1, &MetadataRecord::Broker(registration)).unwrap();
         }
