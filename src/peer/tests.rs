@@ -133,7 +133,8 @@ async fn a_broken_line_fails_what_is_under_way_and_tells_who_was_lost() {
         net.crash(TWO);
         far
     };
-    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &beat(1), SOON), far);
+    let asked = beat(1);
+    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &asked, SOON), far);
     assert_eq!(answer, Err(PeerError::Lost(address.clone())));
     assert_eq!(lost.recv().await, Ok(2));
     let again = peers.call(&address, Purpose::Control, &beat(1), SOON).await.unwrap_err();
@@ -145,7 +146,8 @@ async fn a_broken_line_fails_what_is_under_way_and_tells_who_was_lost() {
 async fn a_node_that_does_not_want_us_says_why() {
     let World { peers, door, address, .. } = world();
     let far = Far::greeted(&door, Some("another cluster"));
-    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &beat(1), SOON), far);
+    let asked = beat(1);
+    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &asked, SOON), far);
     assert_eq!(answer, Err(PeerError::Refused { address, sentence: "another cluster".into() }));
 }
 
@@ -175,6 +177,7 @@ async fn a_silent_line_is_replaced() {
         far.answer(&request, &BrokerHeartbeatResponse::default()).await;
         far
     };
-    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &beat(3), SOON), far);
+    let asked = beat(3);
+    let (answer, _far) = tokio::join!(peers.call(&address, Purpose::Control, &asked, SOON), far);
     assert!(answer.is_ok());
 }
