@@ -20,6 +20,9 @@ pub const INTERVAL_MS: u64 = 10_000;
 /// Characters of what a client says about itself that a line shows.
 const TEXT_CHARS_MAX: usize = 80;
 
+/// Characters of the reason: our own words, which may have a client's in them.
+const DETAIL_CHARS_MAX: usize = 300;
+
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
         /// Why something was refused. A closed list: it labels a metric.
@@ -248,11 +251,15 @@ fn say(refusal: &Refusal<'_>, held_back: u64) {
 /// A stranger's text in the message itself: cut, and without control characters that could forge another line. (Fields are quoted by the
 /// log's own format.)
 fn shown(text: &str) -> String {
-    cut(text).chars().flat_map(visible).collect()
+    cut_to(text, DETAIL_CHARS_MAX).chars().flat_map(visible).collect()
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT_CHARS_MAX) {
+    cut_to(text, TEXT_CHARS_MAX)
+}
+
+fn cut_to(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     }
@@ -327,7 +334,7 @@ mod tests {
     #[test]
     fn a_clients_text_cannot_forge_or_flood_a_line() {
         assert_eq!(shown("a\nERROR b\x1b[0m"), "a\\nERROR b\\u{1b}[0m");
-        assert_eq!(shown(&"x".repeat(40_000)).len(), TEXT_CHARS_MAX + 3);
+        assert_eq!(shown(&"x".repeat(40_000)).len(), DETAIL_CHARS_MAX + 3);
     }
 
     #[derive(Clone, Default)]
