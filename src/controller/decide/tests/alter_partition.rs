@@ -127,6 +127,7 @@ fn a_leader_that_its_own_request_replaces_is_told() {
         adding: vec![3],
         removing: vec![1],
         isr: vec![1, 2],
+        directories: vec![directory(2), directory(3), directory(1)],
         ..state(&image)
     };
     set_state(&mut image, moving);
