@@ -20,6 +20,9 @@ mod transport;
 mod tuning;
 mod wiring;
 
+#[cfg(test)]
+mod tests;
+
 use std::error::Error;
 
 use tokio::signal::unix::{SignalKind, signal};
