@@ -1,7 +1,18 @@
 //! Tasks and waiting.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::time::Duration;
+
+thread_local! {
+    static BLOCKS_INLINE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// For a simulation, which has one thread and a clock that nobody may advance meanwhile: from now on, what is given to [`blocking`]
+/// on this thread runs on it, in the order in which it was given.
+pub fn block_inline() {
+    BLOCKS_INLINE.set(true);
+}
 
 /// A wait that was begun by [`sleep`].
 pub use tokio::time::Sleep;
@@ -39,6 +50,9 @@ pub async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Outp
 /// When `work` itself panics, with the same panic.
 #[expect(clippy::disallowed_methods, reason = "this is the seam")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    if BLOCKS_INLINE.get() {
+        return work();
+    }
     match tokio::task::spawn_blocking(work).await {
         Ok(output) => output,
         Err(error) => std::panic::resume_unwind(error.into_panic()),

@@ -31,7 +31,8 @@ pub(super) async fn run(core: Arc<Core>, voters: BTreeMap<BrokerId, NodeAddress>
             }
         } else if !is_told {
             is_told = true;
-            let reason = if has_any { "the others have metadata; waiting to be given it" } else { "waiting for a majority" };
+            let reason =
+                if has_any { "the others have metadata; waiting to be given it" } else { "waiting for a majority" };
             tracing::info!(node_id = core.node_id, voters = ?BTreeSet::from_iter(voters.keys()), reason, "an empty metadata log");
         }
         task::sleep(ASK_AGAIN).await;

@@ -134,17 +134,17 @@ pub(super) fn entry_key(batch: &[u8]) -> Result<EntryKey, BadRecord> {
 }
 
 pub(super) fn decode_entry(batch: &[u8]) -> Result<Decoded, BadRecord> {
-    with_only_record(batch, |index, key, value| (index, key, serde_json::from_slice::<StoredEntry>(value)))
-        .and_then(|(index, key, stored)| {
-            let stored = stored
-                .map_err(|error| BadRecord { offset: offset(index), what: error.to_string() })?;
+    with_only_record(batch, |index, key, value| (index, key, serde_json::from_slice::<StoredEntry>(value))).and_then(
+        |(index, key, stored)| {
+            let stored = stored.map_err(|error| BadRecord { offset: offset(index), what: error.to_string() })?;
             let payload = match (stored.members, stored.changes) {
                 (Some(members), _) => EntryPayload::Membership(members.to_membership()),
                 (None, Some(changes)) => EntryPayload::Normal(Request { changes }),
                 (None, None) => EntryPayload::Blank,
             };
             Ok(Decoded { entry: Entry { log_id: log_id(key.term, index), payload }, agreed: stored.agreed })
-        })
+        },
+    )
 }
 
 fn with_only_record<T>(batch: &[u8], read: impl FnOnce(u64, EntryKey, &[u8]) -> T) -> Result<T, BadRecord> {

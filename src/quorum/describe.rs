@@ -58,7 +58,14 @@ impl Core {
         if id == self.node_id {
             let now = self.host.clock.now_ms();
             let log_end_offset = offset(next_index(self.storage.log.last()));
-            return VoterDescription { id, directory_id, address, log_end_offset, last_fetch_ms: now, last_caught_up_ms: now };
+            return VoterDescription {
+                id,
+                directory_id,
+                address,
+                log_end_offset,
+                last_fetch_ms: now,
+                last_caught_up_ms: now,
+            };
         }
         let known = self.published.image.load().broker(id).and_then(|broker| broker.directories.first().copied());
         let directory_id = known.unwrap_or_default();

@@ -182,18 +182,18 @@ impl Core {
     /// Begins a new term. Answers whether there is a leader afterwards, this node or another one.
     pub(super) async fn campaign(&self) -> bool {
         let raft = self.raft();
-        tracing::info!(node_id = self.node_id, term = self.storage.term() + 1, "standing for leader of the metadata quorum");
+        tracing::info!(
+            node_id = self.node_id,
+            term = self.storage.term() + 1,
+            "standing for leader of the metadata quorum"
+        );
         if raft.trigger().elect().await.is_err() {
             return false;
         }
         let mut metrics = raft.metrics();
         let decided = metrics.wait_for(|metrics| Core::is_leading(metrics) || self.hearing.last().is_some());
-        let doublings = self.campaigns.fetch_add(1, Ordering::Relaxed).min(CAMPAIGN_DOUBLINGS_MAX);
+        let doublings = self.hearing.count_campaign().min(CAMPAIGN_DOUBLINGS_MAX);
         let timeout = self.random_pause(CAMPAIGN_MS.0, CAMPAIGN_MS.1) * (1 << doublings);
-        let is_decided = matches!(task::timeout(timeout, decided).await, Some(Ok(_)));
-        if is_decided {
-            self.campaigns.store(0, Ordering::Relaxed);
-        }
-        is_decided
+        matches!(task::timeout(timeout, decided).await, Some(Ok(_)))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -99,8 +99,7 @@ impl Quorum {
     pub async fn open(host: &Host, log_dir: &Path, options: QuorumOptions) -> Result<Quorum, QuorumError> {
         let dir = log_dir.join(load::DIRECTORY);
         let is_alone = options.is_alone();
-        let loading =
-            Loading { host, dir: &dir, must_exist: options.must_exist, is_alone, store: &options.store };
+        let loading = Loading { host, dir: &dir, must_exist: options.must_exist, is_alone, store: &options.store };
         let Loaded { log, hard, applied, membership, is_new } = loading.load()?;
         // A first start that was cut short is a first start.
         let is_first_start = is_alone && log.last().is_none();
@@ -132,7 +131,6 @@ impl Quorum {
             leadership: watch::Sender::new(Leadership::default()),
             hearing: Hearing::default(),
             suspicion: Notify::new(),
-            campaigns: AtomicU32::new(0),
             takeover: Notify::new(),
             receiving: tokio::sync::Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -154,8 +152,7 @@ impl Quorum {
             images: core.published.watch.subscribe(),
             published: core.published.clone(),
         };
-        let mut others =
-            vec![tokio::spawn(Steward::new(core.clone()).run()), tokio::spawn(elector::run(core.clone()))];
+        let mut others = vec![tokio::spawn(Steward::new(core.clone()).run()), tokio::spawn(elector::run(core.clone()))];
         if options.is_voter() && core.storage.is_joining() {
             others.push(tokio::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
         }
@@ -182,7 +179,7 @@ impl Quorum {
         if is_first_start {
             let members = BTreeMap::from([(options.node_id, options.my_address.clone())]);
             raft.initialize(members).await.map_err(|error| QuorumError::Storage(error.to_string()))?;
-        } else if core.is_only_voter(&core.metrics()) {
+        } else if core.decides_alone().await {
             raft.trigger().elect().await.map_err(|error| QuorumError::Storage(error.to_string()))?;
         } else {
             return Ok(());

@@ -61,7 +61,8 @@ impl HardState {
         if !disk.exists(&path) {
             return Ok(None);
         }
-        let bytes = read_file(disk, &path).map_err(|error| QuorumError::storage("quorum-state cannot be read", &error))?;
+        let bytes =
+            read_file(disk, &path).map_err(|error| QuorumError::storage("quorum-state cannot be read", &error))?;
         HardState::parse(&bytes).map(Some).map_err(|what| QuorumError::Damaged {
             file: path,
             position: 0,

@@ -53,7 +53,9 @@ impl Loading<'_> {
             if self.must_exist || hard.is_some() || !files.snapshots.is_empty() {
                 return Err(self.incomplete("there is no log file".to_owned()));
             }
-            return self.create().map_err(|error| QuorumError::storage("the metadata directory cannot be made", &error));
+            return self
+                .create()
+                .map_err(|error| QuorumError::storage("the metadata directory cannot be made", &error));
         }
         self.load_from(files, hard)
     }
@@ -175,7 +177,9 @@ impl Loading<'_> {
             }
         }
         if oldest > 0 {
-            return Err(self.incomplete(format!("the log begins at index {oldest} and no snapshot before it can be read")));
+            return Err(
+                self.incomplete(format!("the log begins at index {oldest} and no snapshot before it can be read"))
+            );
         }
         Ok((Applied::default(), 0))
     }
@@ -292,19 +296,20 @@ impl Reader<'_> {
                 file.set_len(position).and_then(|()| file.sync_data()).map_err(storage)?;
             }
             Ending::Damaged { position, what } => {
-                return Err(QuorumError::Damaged {
-                    file: path.to_owned(),
-                    position,
-                    index: scanned.next_offset,
-                    what,
-                });
+                return Err(QuorumError::Damaged { file: path.to_owned(), position, index: scanned.next_offset, what });
             }
         }
         Ok(Segment { base, file, spans })
     }
 
     /// What is not in the image yet must be understood, so that a start fails here and not in the middle.
-    fn note_entry(&mut self, path: &Path, header: &BatchHeader, batch: &[u8], position: u64) -> Result<Span, QuorumError> {
+    fn note_entry(
+        &mut self,
+        path: &Path,
+        header: &BatchHeader,
+        batch: &[u8],
+        position: u64,
+    ) -> Result<Span, QuorumError> {
         let unknown = |bad: codec::BadRecord| QuorumError::UnknownRecord {
             file: path.to_owned(),
             index: header.base_offset,

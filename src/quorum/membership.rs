@@ -87,7 +87,9 @@ impl Core {
             return Ok(());
         }
         if metrics.membership_config.voter_ids().any(|voter| voter == id) {
-            return Err(QuorumError::Membership(format!("node {id} is a voter; it has to be removed from the voters first")));
+            return Err(QuorumError::Membership(format!(
+                "node {id} is a voter; it has to be removed from the voters first"
+            )));
         }
         self.change_members(ChangeMembers::RemoveNodes(BTreeSet::from([id]))).await
     }

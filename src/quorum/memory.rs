@@ -103,7 +103,12 @@ struct MemoryTransport {
 }
 
 impl RaftTransport for MemoryTransport {
-    fn call(&self, target: BrokerId, _: &NodeAddress, request: Bytes) -> BoxFuture<'static, Result<Bytes, TransportError>> {
+    fn call(
+        &self,
+        target: BrokerId,
+        _: &NodeAddress,
+        request: Bytes,
+    ) -> BoxFuture<'static, Result<Bytes, TransportError>> {
         let (node, network) = (self.node, self.network.clone());
         Box::pin(async move {
             if network.is_cut(node, target) {

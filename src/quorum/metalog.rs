@@ -117,9 +117,8 @@ impl View {
 
     pub(super) fn last(&self) -> Option<LogId> {
         let segment = self.segments.iter().rev().find(|segment| !segment.spans.is_empty());
-        let last = segment.and_then(|segment| {
-            Some(log_id(segment.spans.last()?.term, segment.next_index().checked_sub(1)?))
-        });
+        let last =
+            segment.and_then(|segment| Some(log_id(segment.spans.last()?.term, segment.next_index().checked_sub(1)?)));
         last.max(self.purged)
     }
 
@@ -193,7 +192,8 @@ impl MetadataLog {
                 return Err(QuorumError::Storage(format!("entry {} does not follow {index}", entry.log_id)));
             }
             let batch = codec::encode_entry(entry, synced_to, agreed, now);
-            let len = u32::try_from(batch.len()).map_err(|_| QuorumError::Storage("an entry is too large".to_owned()))?;
+            let len =
+                u32::try_from(batch.len()).map_err(|_| QuorumError::Storage("an entry is too large".to_owned()))?;
             spans.push(Span { term: entry.log_id.leader_id.term, position: position + bytes.len() as u64, len });
             bytes.extend_from_slice(&batch);
         }
@@ -256,8 +256,10 @@ impl MetadataLog {
             Found::InMemory(entries) => Ok(entries),
             Found::OnDisk(places) => {
                 let dir = self.dir.clone();
-                task::blocking(move || places.iter().map(|(file, span)| read_entry(&dir, file.as_ref(), *span)).collect())
-                    .await
+                task::blocking(move || {
+                    places.iter().map(|(file, span)| read_entry(&dir, file.as_ref(), *span)).collect()
+                })
+                .await
             }
         }
     }

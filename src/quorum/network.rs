@@ -60,7 +60,12 @@ impl Links {
         self.call_with(target, address, rpc::encode(call, &[])).await
     }
 
-    async fn call_with(&self, target: BrokerId, address: &NodeAddress, request: Bytes) -> Result<Answer, TransportError> {
+    async fn call_with(
+        &self,
+        target: BrokerId,
+        address: &NodeAddress,
+        request: Bytes,
+    ) -> Result<Answer, TransportError> {
         let address = self.configured.get(&target).unwrap_or(address);
         let bytes = self.transport.call(target, address, request).await?;
         let (answer, _) = rpc::decode(&bytes).map_err(|error| TransportError::Refused(error.to_string()))?;
@@ -106,7 +111,10 @@ fn unexpected() -> NetworkError {
 
 impl Link {
     async fn ask(&self, call: &Call) -> Result<Answer, Rpc> {
-        self.links.call(self.target, &self.address, call).await.map_err(|error| RPCError::Unreachable(unreachable(&error)))
+        self.links
+            .call(self.target, &self.address, call)
+            .await
+            .map_err(|error| RPCError::Unreachable(unreachable(&error)))
     }
 
     async fn send_pieces(&self, vote: Vote, snapshot: Snapshot) -> Result<Vote, StreamingError<TypeConfig, Fatal>> {
@@ -177,6 +185,7 @@ impl RaftNetwork<TypeConfig> for Link {
         let upto = snapshot.meta.last_log_id;
         tracing::info!(node = self.target, next_index = next_index(upto), "sending a metadata snapshot");
         tokio::select! {
+            biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
             sent = self.send_pieces(vote, snapshot) => {
                 let theirs = sent?;

@@ -55,10 +55,13 @@ fn take_group(queue: &mut Vec<Proposal>) -> (Vec<Change>, Waiting) {
         taken += 1;
     }
     let group = queue.drain(..taken);
-    group.map(|proposal| (proposal.change, proposal.done)).map(|(change, done)| {
-        let expected = change.expected_offset;
-        (change, (expected, done))
-    }).unzip()
+    group
+        .map(|proposal| (proposal.change, proposal.done))
+        .map(|(change, done)| {
+            let expected = change.expected_offset;
+            (change, (expected, done))
+        })
+        .unzip()
 }
 
 fn answer(waiting: Waiting, agreed: Result<Vec<Result<i64, Rejected>>, QuorumError>) {

@@ -61,7 +61,9 @@ impl SnapshotPiece {
 pub(super) enum Answer {
     Append(AppendEntriesResponse<BrokerId>),
     Vote(VoteResponse<BrokerId>),
-    PreVote { granted: bool },
+    PreVote {
+        granted: bool,
+    },
     /// The receiver's vote; one that is newer than the sender's ends the sender's leadership.
     Snapshot(Vote),
     Look(Condition),

@@ -87,7 +87,8 @@ fn has_batch_behind(bytes: &[u8], next: Offset) -> bool {
     (1..bytes.len()).any(|at| {
         let Some(candidate) = bytes.get(at..) else { return false };
         // Magic 2 at its place rules out nearly every position before a checksum is computed.
-        candidate.get(16) == Some(&2) && whole_batch(candidate).is_some_and(|header| written_after(&header, candidate, next))
+        candidate.get(16) == Some(&2)
+            && whole_batch(candidate).is_some_and(|header| written_after(&header, candidate, next))
     })
 }
 

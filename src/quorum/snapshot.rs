@@ -133,9 +133,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Applied, String> {
         }
         Some(head) => codec::decode_records(batch, |offset, record| {
             count += 1;
-            image
-                .apply(head.offset, &record)
-                .map_err(|error| codec::BadRecord { offset, what: error.to_string() })
+            image.apply(head.offset, &record).map_err(|error| codec::BadRecord { offset, what: error.to_string() })
         })
         .map_err(|bad| bad.to_string()),
     })?;

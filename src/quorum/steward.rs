@@ -84,9 +84,11 @@ impl Steward {
                 self.next_heartbeat = now + self.core.timing.heartbeat();
                 let _ = raft.trigger().heartbeat().await;
             }
-            let wake_at = if Core::is_leading(&metrics) { self.next_heartbeat } else { now + self.core.timing.heartbeat() };
+            let wake_at =
+                if Core::is_leading(&metrics) { self.next_heartbeat } else { now + self.core.timing.heartbeat() };
             let wake_at = if has_others { wake_at } else { now + IDLE };
             tokio::select! {
+                biased;
                 changed = watch.changed() => match changed {
                     Ok(()) => seen_at = moment(),
                     Err(_) => return QuorumError::Closed,
@@ -126,10 +128,15 @@ impl Steward {
         if let Some(leader) = leadership.leader {
             self.core.published.set_controller(leader);
         }
+        if leadership.is_me {
+            self.core.hearing.note_leading();
+        }
         if (leadership.leader, leadership.term) != (self.reported.leader, self.reported.term) {
             match leadership.leader {
                 Some(leader) => tracing::info!(leader, epoch = leadership.term, "the metadata quorum has a leader"),
-                None if self.reported.leader.is_some() => tracing::info!(epoch = leadership.term, "the metadata quorum has no leader"),
+                None if self.reported.leader.is_some() => {
+                    tracing::info!(epoch = leadership.term, "the metadata quorum has no leader")
+                }
                 None => {}
             }
             self.reported = leadership.clone();
@@ -168,8 +175,7 @@ impl Steward {
             match start_raft(core.node_id, &core.storage, &core.machine, &core.links).await {
                 Ok(raft) => {
                     core.raft.send_replace(raft);
-                    let metrics = core.metrics();
-                    if core.is_only_voter(&metrics) {
+                    if core.decides_alone().await {
                         let _ = core.raft().trigger().elect().await;
                     }
                     return;

@@ -23,8 +23,12 @@ pub enum TransportError {
 pub trait RaftTransport: Send + Sync {
     /// Sends a request to a node's [`super::Quorum::handle_rpc`] and answers what came back. Every call ends, within a few seconds at
     /// the latest; dropping the future gives the call up.
-    fn call(&self, target: BrokerId, address: &NodeAddress, request: Bytes)
-    -> BoxFuture<'static, Result<Bytes, TransportError>>;
+    fn call(
+        &self,
+        target: BrokerId,
+        address: &NodeAddress,
+        request: Bytes,
+    ) -> BoxFuture<'static, Result<Bytes, TransportError>>;
 
     /// Tells of each node to or from which a connection broke. A hint: the quorum looks for itself before it believes anything.
     fn connection_lost(&self) -> broadcast::Receiver<BrokerId>;

@@ -28,7 +28,12 @@ pub async fn handle(
         let description = quorum.describe();
         response.topics = vec![topic(topic_name::CLUSTER_METADATA, vec![partition(&description, version)])];
         if version >= 2 {
-            response.nodes = description.voters.iter().chain(&description.observers).map(|voter| node(broker, context, voter)).collect();
+            response.nodes = description
+                .voters
+                .iter()
+                .chain(&description.observers)
+                .map(|voter| node(broker, context, voter))
+                .collect();
         }
     } else {
         response.topics = request.topics.iter().map(|asked| unknown(asked, version)).collect();

@@ -1,4 +1,4 @@
-//! Three voters over the network in memory.
+//! Three voters over the network in memory, on a clock that passes when everybody waits.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,6 +25,7 @@ fn address(id: BrokerId) -> NodeAddress {
 
 impl Cluster {
     pub(super) fn new(seed: u64, voters: &[BrokerId]) -> Cluster {
+        task::block_inline();
         let machines = (1..=5).map(|id: BrokerId| (id, Machine::new(seed * 100 + u64::from(id.unsigned_abs()))));
         Cluster {
             network: MemoryNetwork::new(),
@@ -128,7 +129,7 @@ pub(super) fn content(node: &Quorum) -> Image {
     image
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn three_voters_elect_and_agree() {
     let cluster = Cluster::started(1).await;
     let leader = cluster.leader().await;
@@ -149,7 +150,7 @@ async fn three_voters_elect_and_agree() {
     assert!(description.observers.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_follower_takes_no_proposals_and_says_who_does() {
     let cluster = Cluster::started(2).await;
     let leader = cluster.leader().await.node_id();
@@ -161,7 +162,7 @@ async fn a_follower_takes_no_proposals_and_says_who_does() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stale_decision_is_refused() {
     let cluster = Cluster::started(3).await;
     let leader = cluster.leader().await;
@@ -175,7 +176,7 @@ async fn a_stale_decision_is_refused() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_loss_of_a_leader_loses_nothing_and_is_over_soon() {
     let mut cluster = Cluster::started(4).await;
     cluster.propose(vec![topic(1)]).await;
@@ -195,7 +196,7 @@ async fn the_loss_of_a_leader_loses_nothing_and_is_over_soon() {
     assert_eq!(content(&returned), content(&new));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_node_keeps_what_was_acknowledged() {
     let mut cluster = Cluster::started(5).await;
     let mut number = 0;
@@ -223,7 +224,7 @@ async fn each_node_keeps_what_was_acknowledged() {
     assert_eq!(offset, i64::try_from(number).unwrap() - 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_leader_without_a_majority_agrees_on_nothing_and_steps_back() {
     let cluster = Cluster::started(6).await;
     let old = cluster.leader().await;
@@ -257,7 +258,7 @@ async fn a_leader_without_a_majority_agrees_on_nothing_and_steps_back() {
     assert_eq!(names(&old.image()), ["topic-1", "topic-2"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_far_behind_catches_up_by_a_snapshot() {
     let mut cluster = Cluster::started(7).await;
     let leader = cluster.leader().await.node_id();
@@ -280,7 +281,7 @@ async fn a_node_far_behind_catches_up_by_a_snapshot() {
     until(&returned, offset).await.expect("still there");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_emptied_voter_is_kept_out_of_elections_until_it_has_caught_up() {
     let mut cluster = Cluster::started(8).await;
     let offset = cluster.propose(vec![topic(1)]).await;
@@ -290,7 +291,10 @@ async fn an_emptied_voter_is_kept_out_of_elections_until_it_has_caught_up() {
     cluster.kill(emptied, Crash::Process);
     cluster.machine(emptied).sim.disk.remove_dir_all(&file("")).unwrap();
     cluster.machine(emptied).kv.wipe();
-    assert!(matches!(cluster.start_as(emptied, true).await, Err(QuorumError::Incomplete { .. })), "known to have had some");
+    assert!(
+        matches!(cluster.start_as(emptied, true).await, Err(QuorumError::Incomplete { .. })),
+        "known to have had some"
+    );
     // Even with nobody to tell, it does not help an empty quorum into being.
     cluster.kill(leader, Crash::Process);
     let rebuilt = cluster.start(emptied).await.unwrap();
