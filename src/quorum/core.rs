@@ -148,9 +148,8 @@ impl Core {
 
     /// Nobody else's consent is needed. Asks the library itself: right after a start its metrics say nothing yet.
     pub(super) async fn decides_alone(&self) -> bool {
-        let node_id = self.node_id;
-        let answer =
-            self.raft().with_raft_state(move |state| state.membership_state.effective().voter_ids().eq([node_id]));
+        let (raft, node_id) = (self.raft(), self.node_id);
+        let answer = raft.with_raft_state(move |state| state.membership_state.effective().voter_ids().eq([node_id]));
         answer.await.unwrap_or(false)
     }
 

@@ -210,7 +210,20 @@ impl Quorum {
     /// The same for a decision that was made on an image: the records are refused with [`QuorumError::Stale`], on every node alike,
     /// unless the image's offset is `expected_offset` when their turn comes.
     pub async fn propose_at(&self, expected_offset: i64, records: Vec<MetadataRecord>) -> Result<i64, QuorumError> {
+        if records.is_empty() {
+            return self.confirm(expected_offset);
+        }
         self.submit(Change { expected_offset: Some(expected_offset), records }).await
+    }
+
+    /// A decision to change nothing needs no entry, only a leader that still is one.
+    fn confirm(&self, expected: i64) -> Result<i64, QuorumError> {
+        let leadership = self.shared.core.leadership.borrow();
+        if !leadership.is_me {
+            return Err(QuorumError::NotLeader { leader: leadership.leader });
+        }
+        let found = self.image().offset;
+        if found == expected { Ok(found) } else { Err(QuorumError::Stale { expected, found }) }
     }
 
     async fn submit(&self, change: Change) -> Result<i64, QuorumError> {

@@ -226,7 +226,7 @@ async fn each_node_keeps_what_was_acknowledged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_without_a_majority_agrees_on_nothing_and_steps_back() {
-    let cluster = Cluster::started(6).await;
+    let mut cluster = Cluster::started(6).await;
     let old = cluster.leader().await;
     cluster.propose(vec![topic(1)]).await;
     cluster.all_reach(0).await;
@@ -256,6 +256,47 @@ async fn a_leader_without_a_majority_agrees_on_nothing_and_steps_back() {
     cluster.network.heal();
     until(&old, offset).await.expect("the old leader follows");
     assert_eq!(names(&old.image()), ["topic-1", "topic-2"]);
+    // What it had written alone is gone for good.
+    let id = old.node_id();
+    drop((old, leadership));
+    cluster.kill(id, Crash::PowerLosesAll);
+    let returned = cluster.restart(id).await;
+    until(&returned, offset).await.expect("follows again");
+    assert_eq!(names(&returned.image()), ["topic-1", "topic-2"]);
+}
+
+/// Six proposals, while node 2 loses its power at one of its writes.
+async fn with_a_power_cut(seed: u64, count: u64) -> u64 {
+    let mut cluster = Cluster::new(seed, &[1, 2, 3]);
+    cluster.machine(2).sim.disk.cut_power_at(count);
+    for id in 1..=3 {
+        // Its very first writes may be the ones that fail.
+        let _ = cluster.start(id).await;
+    }
+    let mut offset = -1;
+    for number in 0..6 {
+        offset = cluster.propose(vec![topic(number)]).await;
+    }
+    let writes = cluster.machine(2).sim.disk.write_count();
+    let crash = if count % 2 == 0 { Crash::PowerLosesAll } else { Crash::PowerLosesSome };
+    cluster.kill(2, crash);
+    let returned = cluster.restart(2).await;
+    until(&returned, offset).await.unwrap_or_else(|| panic!("write {count}: at {}", returned.image().offset));
+    assert_eq!(returned.image().topic_count(), 6, "write {count}");
+    let offset = cluster.propose(vec![topic(7)]).await;
+    cluster.all_reach(offset).await;
+    writes
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_power_cut_at_every_write_of_a_node_loses_nothing() {
+    let whole = with_a_power_cut(9, u64::MAX).await;
+    assert!(whole > 10, "{whole} writes");
+    for count in 1..=whole {
+        for seed in [9, 10] {
+            with_a_power_cut(seed, count).await;
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,6 +80,7 @@ async fn two_of_three_begin_without_the_third() {
     let offset = cluster.propose(vec![topic(1)]).await;
     let third = cluster.start(3).await.unwrap();
     until(&third, offset).await.expect("is given everything");
+    drop((first, third));
     // From its next word with the leader on it counts.
     task::sleep(Duration::from_millis(500)).await;
     let leader = cluster.leader().await.node_id();
