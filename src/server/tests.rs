@@ -34,7 +34,7 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        task::run_blocking_work_inline();
+        task::block_inline();
         let net = SimNet::new(seed);
         let machines = (1..).zip(NAMES).map(|(number, name)| SimHost::on(&net, name, ip(number), seed + u64::from(number)));
         World { machines: machines.collect(), client: net.machine("client", ip(9)), net }
