@@ -21,6 +21,7 @@ use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::dir_health::DirHealth;
 use crate::replica::partition::{Checkpointed, Partition};
 use crate::replica::role::{Common, ReplicaOptions};
+use crate::replica::throttle::{FOLLOWER_RATE, LEADER_RATE};
 use crate::telemetry::{Telemetry, TopicMetrics};
 
 /// One topic as this node holds it.
@@ -171,6 +172,11 @@ impl Partitions {
     pub fn apply(&self, image: &Image, configs_changed: bool) {
         let _turn = self.applying.lock();
         self.common.image.store(Arc::new(image.clone()));
+        if configs_changed {
+            let me = self.common.options.node_id;
+            self.common.leader_throttle.follow(image, me, LEADER_RATE);
+            self.common.follower_throttle.follow(image, me, FOLLOWER_RATE);
+        }
         let before = self.table.load_full();
         let mut table = Table::default();
         for source in image.topics() {

@@ -142,8 +142,8 @@ mod tests {
     use crate::log::LogEnv;
     use crate::metadata::config::LogConfig;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
-    use crate::replica::Checkpoints;
     use crate::replica::journal::{self, Journal};
+    use crate::replica::{Checkpoints, ReplicaOptions};
     use crate::telemetry::Telemetry;
 
     /// A node's groups on a simulated disk, with one partition of `__consumer_offsets`.
@@ -166,7 +166,7 @@ mod tests {
             let partitions = Arc::new(Partitions::new(
                 LogEnv::new(host.clone(), 100),
                 dir.clone(),
-                1,
+                ReplicaOptions::new(1, FlushPolicy::Sync, 30_000),
                 Box::new(|_, _| LogConfig::default()),
                 telemetry.clone(),
                 &Checkpoints::take(&*host.disk, &dir).expect("checkpoints"),

@@ -79,8 +79,15 @@ impl PartitionAnswer {
     }
 
     /// Counts the answer when it is sent. (It may be read several times before that.)
-    pub fn count(&self, outcomes: &ApiMetrics) {
+    pub fn count(&self, outcomes: &ApiMetrics, reader: &Reader, index: PartitionIndex) {
         outcomes.outcome(self.error);
+        if let Reader::Replica { id, .. } = reader {
+            // Bytes in and out are those of clients.
+            if let Some(partition) = self.topic.as_ref().and_then(|topic| topic.partition(index)) {
+                partition.note_sent(*id, self.bytes());
+            }
+            return;
+        }
         match &self.topic {
             Some(topic) if self.error.is_error() => topic.metrics.fetch_failed(),
             Some(topic) => topic.metrics.fetched(self.bytes() as u64),
@@ -260,8 +267,11 @@ fn read_known(
         }
         Err(error) => return Err(error),
     }
-    let up_to = if reader.is_replica() { view.log_end_offset } else { high_watermark };
-    answer.slice = read_slice(&view, wanted, up_to, left, first)?;
+    match reader {
+        Reader::Replica { id, .. } if partition.is_held_back(*id) => {}
+        Reader::Replica { .. } => answer.slice = read_slice(&view, wanted, view.log_end_offset, left, first)?,
+        Reader::Consumer { .. } => answer.slice = read_slice(&view, wanted, high_watermark, left, first)?,
+    }
     Ok(answer)
 }
 

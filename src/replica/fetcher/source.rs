@@ -134,12 +134,14 @@ impl Source {
 
     fn wanted(&self, now: MonotonicMs) -> IndexMap<Key, Ask> {
         let bytes_max = self.around.options.partition_bytes_max;
-        let asks = self.partitions.iter().filter(|(_, followed)| followed.paused_until <= now).filter_map(
-            |(key, followed)| {
-                let position = followed.position?;
-                Some((*key, Ask { leader_epoch: followed.epoch, position, bytes_max }))
-            },
-        );
+        let has_room = self.around.common.follower_throttle.has_room(now);
+        let may_ask = |followed: &Followed| {
+            followed.paused_until <= now && (has_room || !followed.partition.counts_for_follower_quota())
+        };
+        let asks = self.partitions.iter().filter(|(_, followed)| may_ask(followed)).filter_map(|(key, followed)| {
+            let position = followed.position?;
+            Some((*key, Ask { leader_epoch: followed.epoch, position, bytes_max }))
+        });
         asks.collect()
     }
 
@@ -236,11 +238,18 @@ impl Source {
             for data in topic.partitions {
                 let key = (TopicId(topic.topic_id), data.partition_index);
                 if let Some(followed) = self.partitions.get(&key).filter(|_| is_news(&data)) {
+                    self.note_fetched(followed, data.records.as_ref().map_or(0, |records| records.len()));
                     parts.push(Part { key, partition: followed.partition.clone(), epoch: followed.epoch, data });
                 }
             }
         }
         parts
+    }
+
+    fn note_fetched(&self, followed: &Followed, bytes: usize) {
+        if bytes > 0 && followed.partition.counts_for_follower_quota() {
+            self.around.common.follower_throttle.took(bytes, self.now());
+        }
     }
 
     /// What was written becomes durable, where the policy asks for it, before the next fetch tells the leader of it.
