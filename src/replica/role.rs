@@ -122,17 +122,14 @@ impl Gathered {
         self.any.notify_one();
     }
 
-    /// Makes [`Gathered::added`] complete once more.
-    pub fn poke(&self) {
-        self.any.notify_one();
-    }
-
     pub fn take(&self) -> Vec<Arc<Partition>> {
         std::mem::take(&mut *self.partitions.lock())
     }
 
-    /// Completes when something was added since the last call completed.
-    pub async fn added(&self) {
-        self.any.notified().await;
+    /// Completes when there is something to take.
+    pub async fn filled(&self) {
+        while self.partitions.lock().is_empty() {
+            self.any.notified().await;
+        }
     }
 }

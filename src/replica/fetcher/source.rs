@@ -154,9 +154,9 @@ impl Source {
     async fn wait_for_work(&mut self, now: MonotonicMs) {
         let pause = self.next_pause_end_ms(now).map_or(Duration::MAX, Duration::from_millis);
         if self.partitions.is_empty() {
-            self.inbox.added().await;
+            self.inbox.filled().await;
         } else {
-            let _ = task::timeout(pause.min(Duration::from_secs(1)), self.inbox.added()).await;
+            let _ = task::timeout(pause.min(Duration::from_secs(1)), self.inbox.filled()).await;
         }
     }
 
@@ -182,7 +182,7 @@ impl Source {
         }
         tokio::select! {
             answer = &mut answer => return answer,
-            () = self.inbox.added() => {}
+            () = self.inbox.filled() => {}
         }
         // New partitions must not wait until the leader has news of the old ones: closing the session ends that wait.
         let mut closing = self.request();
@@ -194,7 +194,6 @@ impl Source {
             answer = &mut answer => answer,
             _ = &mut closed => answer.await,
         };
-        self.inbox.poke();
         answer.map(|answer| answer.with_session_id(0))
     }
 
