@@ -190,7 +190,7 @@ impl World {
             let is_last = self.isr == [id(node)];
             if self.crashes < CRASHES_MAX
                 && self.leader_epoch < EPOCHS_MAX
-                && !(is_last && !protections.syncs_before_fetch)
+                && (!is_last || protections.syncs_before_fetch)
             {
                 steps.push(Step::Crash(node));
             }
