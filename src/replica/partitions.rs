@@ -19,6 +19,7 @@ use crate::records::AppendRules;
 use crate::replica::append_rules::append_rules;
 use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::dir_health::DirHealth;
+use crate::replica::leader::Rules;
 use crate::replica::partition::{Checkpointed, Partition};
 use crate::replica::role::{Common, ReplicaOptions};
 use crate::replica::throttle::{FOLLOWER_RATE, LEADER_RATE};
@@ -110,6 +111,11 @@ impl Partitions {
     /// What all partitions share; for the drivers.
     pub(super) fn common(&self) -> &Arc<Common> {
         &self.common
+    }
+
+    /// Which protections hold: all, but for tests.
+    pub fn rules(&self) -> Rules {
+        self.common.options.rules
     }
 
     /// The metadata that has taken effect here.

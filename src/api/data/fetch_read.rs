@@ -9,7 +9,7 @@ use crate::api::errors;
 use crate::base::ids::{NO_BROKER, NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{BrokerId, ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::{FollowerFetch, Partition, Role, TopicReplicas};
+use crate::replica::{FollowerFetch, Partition, Role, Rules, TopicReplicas};
 use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
@@ -160,7 +160,9 @@ pub fn read_partition(
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
-    let mut answer = read_known(partition, &reading.reader, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    let rules = broker.partitions.rules();
+    let mut answer =
+        read_known(partition, &reading.reader, rules, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
     if let Some(preferred) = preferred(broker, reading, &replicas, partition, wanted, &answer) {
         (answer.preferred, answer.slice) = (preferred, None);
     }
@@ -193,12 +195,13 @@ pub fn note_follower(broker: &Broker, reading: &Reading, (topic, index): &Partit
     let Reader::Replica { id, epoch: broker_epoch } = reading.reader else { return };
     let replicas = broker.partitions.topic_by_id(topic.id);
     let Some(partition) = replicas.as_ref().and_then(|replicas| replicas.partition(*index)) else { return };
-    let epoch = wanted.current_leader_epoch;
+    let rules = broker.partitions.rules();
+    let epoch = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { partition.leader_epoch() };
     if errors::check_leader_epoch(partition, epoch).is_err() || epoch == NO_LEADER_EPOCH {
         return;
     }
     let Ok(view) = partition.view() else { return };
-    if !matches!(checked(&view, wanted), Ok(None)) {
+    if !matches!(checked(&view, wanted, rules), Ok(None)) {
         return;
     }
     let fetch = FollowerFetch {
@@ -229,11 +232,13 @@ fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorC
 fn read_known(
     partition: &Partition,
     reader: &Reader,
+    rules: Rules,
     wanted: &Wanted,
     left: usize,
     first: bool,
 ) -> Result<PartitionAnswer, ErrorCode> {
-    let role = errors::check_epoch(partition, wanted.current_leader_epoch)?;
+    let claimed = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { NO_LEADER_EPOCH };
+    let role = errors::check_epoch(partition, claimed)?;
     let may_read = match role {
         Role::Leader { .. } => true,
         Role::Follower { .. } => matches!(reader, Reader::Consumer { knows_followers: true, .. }),
@@ -250,7 +255,7 @@ fn read_known(
         log_start_offset: view.log_start_offset,
         ..PartitionAnswer::error(ErrorCode::NONE)
     };
-    match checked(&view, wanted) {
+    match checked(&view, wanted, rules) {
         Ok(None) => {}
         Ok(diverging) => {
             answer.diverging = diverging;
@@ -276,7 +281,10 @@ fn read_known(
 }
 
 /// A divergence, nothing, or an offset out of range, in this order.
-fn checked(view: &LogView, wanted: &Wanted) -> Result<Option<DivergingEpoch>, ErrorCode> {
+fn checked(view: &LogView, wanted: &Wanted, rules: Rules) -> Result<Option<DivergingEpoch>, ErrorCode> {
+    if !rules.cuts_by_epoch {
+        return check_range(view, wanted).map(|()| None);
+    }
     match divergence(view, wanted)? {
         None => check_range(view, wanted).map(|()| None),
         diverging => Ok(diverging),

@@ -102,7 +102,7 @@ impl Source {
         let flusher = self.around.flusher.clone();
         let found = task::blocking(move || {
             let position = |partition: &Partition, epoch| {
-                partition.discard_unknowable(&flusher, epoch).and_then(|_| partition.position(epoch))
+                partition.prepare_to_follow(&flusher, epoch).and_then(|_| partition.position(epoch))
             };
             let found = unknown.into_iter().map(|(key, partition, epoch)| (key, position(&partition, epoch).ok()));
             found.collect::<Vec<_>>()
@@ -254,7 +254,8 @@ impl Source {
     /// What was written becomes durable, where the policy asks for it, before the next fetch tells the leader of it.
     async fn note_taken(&mut self, taken: Vec<(Key, Taken, Arc<Partition>)>) {
         let ticket = AckTicket::new();
-        let syncs = self.around.common.options.flush_policy == FlushPolicy::Sync;
+        let options = &self.around.common.options;
+        let syncs = options.flush_policy == FlushPolicy::Sync && options.rules.syncs_before_fetch;
         let mut numbers = HashMap::new();
         for (number, (key, taken, partition)) in taken.iter().enumerate() {
             if let Taken::At { written_below: Some(below), .. } = taken
