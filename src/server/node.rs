@@ -148,6 +148,10 @@ impl Node {
             tasks.spawn(listener.run(broker.clone(), shards.clone(), stopping.subscribe()));
         }
         telemetry.set_broker_state(BrokerState::Running);
+        let served = broker.partitions.clone();
+        readiness.depends_on(Box::new(move || {
+            served.failure().map(|reason| format!("the log directory is offline until restart: {reason}"))
+        }));
         readiness.ready();
         let millis = host.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
         tracing::info!(
