@@ -28,8 +28,6 @@ pub const IDLE: &[(&str, &str)] = &[
     ("offsets.commit.timeout.ms", "offsets_commit_timeout_ms"),
     ("queued.max.request.bytes", "queued_request_bytes_max"),
     ("queued.max.requests", "queued_requests_max"),
-    ("replica.high.watermark.checkpoint.interval.ms", "high_watermark_checkpoint_interval_ms"),
-    ("replica.lag.time.max.ms", "lag_time_ms_max"),
     ("security.inter.broker.protocol", "inter_broker_listener"),
     ("unclean.leader.election.enable", "unclean_leader_election_enable"),
 ];
