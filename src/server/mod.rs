@@ -20,9 +20,6 @@ mod transport;
 mod tuning;
 mod wiring;
 
-#[cfg(test)]
-mod tests;
-
 use std::error::Error;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -77,3 +74,6 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
 fn plain(error: node::StartError) -> Box<dyn Error> {
     error
 }
+
+#[cfg(test)]
+mod tests;
