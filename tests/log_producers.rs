@@ -58,6 +58,15 @@ fn a_new_epoch_begins_at_zero_and_fences_the_old_one() {
 }
 
 #[test]
+fn an_unknown_producer_may_not_begin_before_every_epoch() {
+    let bench = Bench::new(1);
+    let mut log = bench.open();
+    let refused = append(&mut log, &sequenced(9, -3, 0, 1));
+    assert!(matches!(refused, Err(AppendError::InvalidProducerEpoch { got: -3, current: -1, .. })));
+    assert_eq!(log.log_end_offset(), 0);
+}
+
+#[test]
 fn an_unknown_producer_may_begin_anywhere_and_sequences_wrap() {
     let bench = Bench::new(1);
     let mut log = bench.open();

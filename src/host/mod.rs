@@ -6,6 +6,7 @@ pub mod disk;
 pub mod entropy;
 pub mod kv;
 pub mod net;
+pub mod raft_runtime;
 pub mod real;
 pub mod sim;
 pub mod task;

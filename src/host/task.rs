@@ -8,6 +8,16 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
+thread_local! {
+    static BLOCKS_INLINE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// For a simulation, which has one thread and a clock that nobody may advance meanwhile: from now on, what is given to [`blocking`]
+/// on this thread runs on it, in the order in which it was given.
+pub fn block_inline() {
+    BLOCKS_INLINE.set(true);
+}
+
 /// A wait that was begun by [`sleep`].
 pub use tokio::time::Sleep;
 
@@ -38,28 +48,19 @@ pub async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Outp
     }
 }
 
-/// Runs what may wait for a device on a thread that may. In a simulation ([`run_blocking_work_inline`]) at once, where it stands.
+/// Runs what may wait for a device on a thread that may. In a simulation ([`block_inline`]) at once, where it stands.
 ///
 /// # Panics
 /// When `work` itself panics, with the same panic.
 #[expect(clippy::disallowed_methods, reason = "this is the seam")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    if INLINE.get() {
+    if BLOCKS_INLINE.get() {
         return work();
     }
     match tokio::task::spawn_blocking(work).await {
         Ok(output) => output,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
-}
-
-thread_local! {
-    static INLINE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// From now on nothing that this thread's tasks do leaves the thread, so that one seed gives one order of events.
-pub fn run_blocking_work_inline() {
-    INLINE.set(true);
 }
 
 /// How workers run that go on beside everything else: as threads, or, in a simulation, as tasks of the one thread that there is.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::error::AppendError;
-use crate::base::ids::NO_SEQUENCE;
+use crate::base::ids::{NO_PRODUCER_EPOCH, NO_SEQUENCE};
 use crate::base::limits::PRODUCERS_PER_PARTITION_MAX;
 use crate::base::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 use crate::records::BatchHeader;
@@ -144,6 +144,12 @@ fn follows(last: i32, next: i32) -> bool {
     if last == i32::MAX { next == 0 } else { next == last + 1 }
 }
 
+/// A producer that nobody here knows counts as one with the epoch before the first.
+fn newcomer(header: &BatchHeader) -> Result<Verdict, AppendError> {
+    let (producer_id, got, current) = (header.producer_id, header.producer_epoch, NO_PRODUCER_EPOCH);
+    if got < current { Err(AppendError::InvalidProducerEpoch { producer_id, got, current }) } else { Ok(Verdict::New) }
+}
+
 /// What to do with a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -174,7 +180,7 @@ impl Producers {
         if !header.has_producer() {
             return Ok(Verdict::New);
         }
-        let Some(entry) = self.entries.get(&header.producer_id) else { return Ok(Verdict::New) };
+        let Some(entry) = self.entries.get(&header.producer_id) else { return newcomer(header) };
         if let Some(batch) = entry.duplicate_of(header) {
             return Ok(Verdict::Duplicate(batch));
         }

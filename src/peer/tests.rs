@@ -158,8 +158,8 @@ async fn a_silent_line_is_replaced() {
         let (mut far, _) = Far::greeted(&door, None).await;
         let request = far.request().await.unwrap().0;
         far.answer(&request, &BrokerHeartbeatResponse::default()).await;
-        net.cut(TWO, ONE);
         far.request().await.unwrap();
+        net.cut(TWO, ONE);
         far
     };
     let near = async {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -84,8 +84,6 @@ pub(super) struct Core {
     pub(super) hearing: Hearing,
     /// Somebody thinks that the leader is gone.
     pub(super) suspicion: Notify,
-    /// Campaigns since there was last a leader.
-    pub(super) campaigns: AtomicU32,
     /// The leader asks this node to take over.
     pub(super) takeover: Notify,
     pub(super) receiving: tokio::sync::Mutex<Option<Receiving>>,
@@ -146,6 +144,13 @@ impl Core {
 
     pub(super) fn is_voter(&self, metrics: &Metrics) -> bool {
         metrics.membership_config.voter_ids().any(|id| id == self.node_id)
+    }
+
+    /// Nobody else's consent is needed. Asks the library itself: right after a start its metrics say nothing yet.
+    pub(super) async fn decides_alone(&self) -> bool {
+        let (raft, node_id) = (self.raft(), self.node_id);
+        let answer = raft.with_raft_state(move |state| state.membership_state.effective().voter_ids().eq([node_id]));
+        answer.await.unwrap_or(false)
     }
 
     /// Nobody else's consent is needed.

@@ -192,12 +192,8 @@ impl Core {
         }
         let mut metrics = raft.metrics();
         let decided = metrics.wait_for(|metrics| Core::is_leading(metrics) || self.hearing.last().is_some());
-        let doublings = self.campaigns.fetch_add(1, Ordering::Relaxed).min(CAMPAIGN_DOUBLINGS_MAX);
+        let doublings = self.hearing.count_campaign().min(CAMPAIGN_DOUBLINGS_MAX);
         let timeout = self.random_pause(CAMPAIGN_MS.0, CAMPAIGN_MS.1) * (1 << doublings);
-        let is_decided = matches!(task::timeout(timeout, decided).await, Some(Ok(_)));
-        if is_decided {
-            self.campaigns.store(0, Ordering::Relaxed);
-        }
-        is_decided
+        matches!(task::timeout(timeout, decided).await, Some(Ok(_)))
     }
 }

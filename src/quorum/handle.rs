@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -131,7 +131,6 @@ impl Quorum {
             leadership: watch::Sender::new(Leadership::default()),
             hearing: Hearing::default(),
             suspicion: Notify::new(),
-            campaigns: AtomicU32::new(0),
             takeover: Notify::new(),
             receiving: tokio::sync::Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -180,7 +179,7 @@ impl Quorum {
         if is_first_start {
             let members = BTreeMap::from([(options.node_id, options.my_address.clone())]);
             raft.initialize(members).await.map_err(|error| QuorumError::Storage(error.to_string()))?;
-        } else if core.is_only_voter(&core.metrics()) {
+        } else if core.decides_alone().await {
             raft.trigger().elect().await.map_err(|error| QuorumError::Storage(error.to_string()))?;
         } else {
             return Ok(());
@@ -211,7 +210,20 @@ impl Quorum {
     /// The same for a decision that was made on an image: the records are refused with [`QuorumError::Stale`], on every node alike,
     /// unless the image's offset is `expected_offset` when their turn comes.
     pub async fn propose_at(&self, expected_offset: i64, records: Vec<MetadataRecord>) -> Result<i64, QuorumError> {
+        if records.is_empty() {
+            return self.confirm(expected_offset);
+        }
         self.submit(Change { expected_offset: Some(expected_offset), records }).await
+    }
+
+    /// A decision to change nothing needs no entry, only a leader that still is one.
+    fn confirm(&self, expected: i64) -> Result<i64, QuorumError> {
+        let leadership = self.shared.core.leadership.borrow();
+        if !leadership.is_me {
+            return Err(QuorumError::NotLeader { leader: leadership.leader });
+        }
+        let found = self.image().offset;
+        if found == expected { Ok(found) } else { Err(QuorumError::Stale { expected, found }) }
     }
 
     async fn submit(&self, change: Change) -> Result<i64, QuorumError> {

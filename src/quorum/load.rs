@@ -50,7 +50,12 @@ impl Loading<'_> {
             .map_err(|error| QuorumError::storage("the metadata directory cannot be read", &error))?;
         let hard = HardState::load(disk, self.dir)?;
         if files.segments.is_empty() {
-            if self.must_exist || hard.is_some() || !files.snapshots.is_empty() {
+            // A first start may have been cut short between the two files.
+            let has_run = match &hard {
+                Some(hard) => !hard.joining || hard.term > 0 || hard.log_end > 0,
+                None => self.must_exist,
+            };
+            if has_run || !files.snapshots.is_empty() {
                 return Err(self.incomplete("there is no log file".to_owned()));
             }
             return self

@@ -25,7 +25,6 @@ mod metalog;
 mod network;
 mod proposals;
 mod rpc;
-mod runtime;
 mod scan;
 mod snapshot;
 mod steward;
@@ -34,7 +33,7 @@ mod store_writer;
 mod transport;
 mod types;
 
-pub use core::{Leadership, QuorumTiming};
+pub use self::core::{Leadership, QuorumTiming};
 pub use describe::{QuorumDescription, VoterDescription};
 pub use error::QuorumError;
 pub use handle::{Quorum, QuorumOptions};

@@ -185,6 +185,7 @@ impl RaftNetwork<TypeConfig> for Link {
         let upto = snapshot.meta.last_log_id;
         tracing::info!(node = self.target, next_index = next_index(upto), "sending a metadata snapshot");
         tokio::select! {
+            biased;
             closed = cancel => Err(StreamingError::Closed(closed)),
             sent = self.send_pieces(vote, snapshot) => {
                 let theirs = sent?;

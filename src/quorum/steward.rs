@@ -88,6 +88,7 @@ impl Steward {
                 if Core::is_leading(&metrics) { self.next_heartbeat } else { now + self.core.timing.heartbeat() };
             let wake_at = if has_others { wake_at } else { now + IDLE };
             tokio::select! {
+                biased;
                 changed = watch.changed() => match changed {
                     Ok(()) => seen_at = moment(),
                     Err(_) => return QuorumError::Closed,
@@ -126,6 +127,9 @@ impl Steward {
     fn publish(&mut self, leadership: Leadership) {
         if let Some(leader) = leadership.leader {
             self.core.published.set_controller(leader);
+        }
+        if leadership.is_me {
+            self.core.hearing.note_leading();
         }
         if (leadership.leader, leadership.term) != (self.reported.leader, self.reported.term) {
             match leadership.leader {
@@ -171,8 +175,7 @@ impl Steward {
             match start_raft(core.node_id, &core.storage, &core.machine, &core.links).await {
                 Ok(raft) => {
                     core.raft.send_replace(raft);
-                    let metrics = core.metrics();
-                    if core.is_only_voter(&metrics) {
+                    if core.decides_alone().await {
                         let _ = core.raft().trigger().elect().await;
                     }
                     return;

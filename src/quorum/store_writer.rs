@@ -37,11 +37,13 @@ impl StoreWriter {
         let mut stopping = false;
         while !stopping {
             stopping = tokio::select! {
+                biased;
                 _ = &mut stop => true,
                 () = task::sleep(PAUSE) => false,
             };
             if !stopping {
                 stopping = tokio::select! {
+                    biased;
                     _ = &mut stop => true,
                     changed = self.images.changed() => changed.is_err(),
                 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::runtime::HostRuntime;
 use super::snapshot::SnapshotData;
 use crate::base::{BrokerId, NodeAddress};
+use crate::host::raft_runtime::HostRuntime;
 use crate::metadata::{ApplyError, MetadataRecord};
 
 openraft::declare_raft_types!(

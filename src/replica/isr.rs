@@ -83,7 +83,7 @@ impl IsrDriver {
         loop {
             let now = self.clock.monotonic_ms();
             let pause = Duration::from_millis(next_tick.saturating_sub(now));
-            let ticked = task::timeout(pause, self.common.growing.added()).await.is_none();
+            let ticked = task::timeout(pause, self.common.growing.filled()).await.is_none();
             let now = self.clock.monotonic_ms();
             let mut looked_at = self.common.growing.take();
             if ticked || now >= next_tick {

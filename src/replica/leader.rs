@@ -30,6 +30,16 @@ pub struct Rules {
     pub join_needs_epoch_start: bool,
     /// What an older incarnation of a broker had counts nothing.
     pub checks_broker_epoch: bool,
+    /// A follower and its leader agree on the leader's epoch before a fetch counts.
+    pub checks_leader_epoch: bool,
+    /// A log is cut where epochs say so, and not at the high watermark.
+    pub cuts_by_epoch: bool,
+    /// With `flush.policy = sync`, a follower's next fetch says only what is on its device.
+    pub syncs_before_fetch: bool,
+    /// ... and `acks=all` waits for the leader's own device, too.
+    pub syncs_before_ack: bool,
+    /// What does not have the checksum it claims is not written.
+    pub checks_crc: bool,
 }
 
 impl Rules {
@@ -40,6 +50,11 @@ impl Rules {
         join_needs_high_watermark: true,
         join_needs_epoch_start: true,
         checks_broker_epoch: true,
+        checks_leader_epoch: true,
+        cuts_by_epoch: true,
+        syncs_before_fetch: true,
+        syncs_before_ack: true,
+        checks_crc: true,
     };
 }
 

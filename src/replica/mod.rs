@@ -38,6 +38,7 @@ mod replication_tests;
 mod role;
 mod sync_wait;
 mod tail;
+mod throttle;
 mod waiter;
 
 pub use ack::{AckFailure, AckTicket, AckWait};

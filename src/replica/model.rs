@@ -88,6 +88,8 @@ enum Step {
         follower: usize,
         all: bool,
     },
+    /// The leader hears of the fetch, and the answer is lost.
+    LostFetch(usize),
     Learn(usize),
     ProposeGrowth(usize),
     ProposeShrink(usize),
@@ -169,6 +171,7 @@ impl World {
             if !leads && self.nodes[node].belief.leader != node && self.nodes[node].belief.leader < NODES {
                 steps.push(Step::Fetch { follower: node, all: true });
                 steps.push(Step::Fetch { follower: node, all: false });
+                steps.push(Step::LostFetch(node));
             }
             if self.nodes[node].belief.partition_epoch < self.partition_epoch {
                 steps.push(Step::Learn(node));
@@ -187,7 +190,7 @@ impl World {
             let is_last = self.isr == [id(node)];
             if self.crashes < CRASHES_MAX
                 && self.leader_epoch < EPOCHS_MAX
-                && !(is_last && !protections.syncs_before_fetch)
+                && (!is_last || protections.syncs_before_fetch)
             {
                 steps.push(Step::Crash(node));
             }
@@ -198,7 +201,8 @@ impl World {
     fn take(&mut self, step: Step, protections: &Protections) {
         match step {
             Step::Write(at) => self.write(at, protections),
-            Step::Fetch { follower, all } => self.fetch(follower, all, protections),
+            Step::Fetch { follower, all } => self.fetch(follower, Some(all), protections),
+            Step::LostFetch(follower) => self.fetch(follower, None, protections),
             Step::Learn(at) => self.learn(at, protections),
             Step::ProposeGrowth(at) => {
                 let moment = self.moment(at);
@@ -240,7 +244,8 @@ impl World {
         }
     }
 
-    fn fetch(&mut self, follower: usize, all: bool, protections: &Protections) {
+    /// `answered`: with all there is, with one record, or not at all.
+    fn fetch(&mut self, follower: usize, answered: Option<bool>, protections: &Protections) {
         let belief = self.nodes[follower].belief.clone();
         let leader = belief.leader;
         let same_epoch = self.nodes[leader].belief.leader_epoch == belief.leader_epoch;
@@ -271,6 +276,7 @@ impl World {
             let _ = machine.note_fetch(fetch, moment);
         }
         self.advance(protections);
+        let Some(all) = answered else { return };
         let from = position.fetch_offset as usize;
         let to = if all { self.nodes[leader].log.len() } else { (from + 1).min(self.nodes[leader].log.len()) };
         let records: Vec<Record> = self.nodes[leader].log[from..to].to_vec();
@@ -544,11 +550,13 @@ fn joining_below_the_start_of_the_epoch_is_caught() {
         Step::Learn(0),
         Step::Write(0),
         fetch_all(1),
-        fetch_all(1),
+        Step::LostFetch(1),
         Step::Elect(1),
         Step::Learn(1),
         Step::Learn(2),
         Step::Fetch { follower: 2, all: false },
+        Step::LostFetch(2),
+        Step::ProposeGrowth(1),
     ];
     let leader = Rules { join_needs_epoch_start: false, ..Rules::ALL };
     assert_caught_after(&prefix, Protections { leader, ..ALL });

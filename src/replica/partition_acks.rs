@@ -30,9 +30,10 @@ impl Partition {
     /// Everything below is committed and as durable as the policy asks.
     fn acked_below(&self) -> Offset {
         let committed = self.high_watermark();
-        match self.common.options.flush_policy {
-            FlushPolicy::Sync => committed.min(self.durable_below()),
-            FlushPolicy::Interval | FlushPolicy::Os => committed,
+        let options = &self.common.options;
+        match options.flush_policy {
+            FlushPolicy::Sync if options.rules.syncs_before_ack => committed.min(self.durable_below()),
+            FlushPolicy::Sync | FlushPolicy::Interval | FlushPolicy::Os => committed,
         }
     }
 

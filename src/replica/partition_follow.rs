@@ -46,11 +46,6 @@ impl Partition {
         self.as_follower(epoch, |log| local(log).position())
     }
 
-    /// Whether nothing of this log can be compared with a leader's.
-    pub fn is_unknowable(&self, epoch: LeaderEpoch) -> Result<bool, FollowError> {
-        self.as_follower(epoch, |log| local(log).is_unknowable())
-    }
-
     /// Runs `work` on the log while this node follows a leader of `epoch`.
     fn as_follower<T>(&self, epoch: LeaderEpoch, work: impl FnOnce(&mut Log) -> T) -> Result<T, FollowError> {
         let mut slot = self.slot.lock();
@@ -69,7 +64,7 @@ impl Partition {
         says: LeaderSays,
     ) -> Result<Offset, FollowError> {
         // Checked before the lock is taken: a checksum over megabytes takes its time.
-        let (batches, damage) = intact_batches(records);
+        let (batches, damage) = intact_batches(records, self.common.options.rules.checks_crc);
         let mut rest = batches.as_slice();
         let mut at = 0;
         while let Some(chunk) = next_chunk(rest, self.chunk_bytes_max()) {
@@ -150,8 +145,14 @@ impl Partition {
         self.repair(flusher, epoch, |log| log.on_out_of_range(leader_start))
     }
 
-    /// Throws away a log that cannot be compared with a leader's. Blocks.
-    pub fn discard_unknowable(&self, flusher: &Flusher, epoch: LeaderEpoch) -> Result<Option<Repair>, FollowError> {
+    /// Before the first fetch from a leader of `epoch`: throws away a log that cannot be compared with a leader's. Blocks.
+    pub fn prepare_to_follow(&self, flusher: &Flusher, epoch: LeaderEpoch) -> Result<Option<Repair>, FollowError> {
+        if !self.common.options.rules.cuts_by_epoch {
+            // Only in tests: what Kafka did before KIP-101.
+            let high_watermark = self.high_watermark();
+            return self
+                .repair(flusher, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
+        }
         self.repair(flusher, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
     }
 
@@ -170,12 +171,23 @@ impl Partition {
         flusher.empty_journal();
         let cut = self.as_follower(epoch, |log| {
             let Some(repair) = choose(local(log)) else { return Ok(None) };
-            let before = log.log_end_offset();
+            let (before, committed) = (log.log_end_offset(), self.high_watermark());
             match repair {
                 Repair::CutTo(offset) => log.truncate_to(offset)?,
                 Repair::RestartAt(offset) => log.truncate_fully_and_start_at(offset)?,
             }
             self.note_cut(log.log_end_offset());
+            // What lies before a leader's start was committed once.
+            self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
+            if log.log_end_offset() < committed {
+                tracing::warn!(
+                    partition = %self.identity.topic_partition,
+                    leader_epoch = epoch,
+                    high_watermark = committed,
+                    log_end_offset = log.log_end_offset(),
+                    "the leader lacks records that were committed, as after an unclean election; they are gone here, too"
+                );
+            }
             Ok(Some((repair, before, log.log_end_offset())))
         });
         self.unjournaled.store(false, Ordering::SeqCst);
@@ -199,11 +211,11 @@ fn local(log: &Log) -> LocalLog<'_> {
 }
 
 /// The headers of the whole and intact batches at the front, and what is wrong with the first that is not.
-fn intact_batches(records: &[u8]) -> (Vec<BatchHeader>, Option<FollowError>) {
+fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
     let mut headers = Vec::new();
     for batch in Batches::new(records) {
         match batch {
-            Ok((header, bytes)) if crc_is_valid(bytes) => headers.push(header),
+            Ok((header, bytes)) if !checks_crc || crc_is_valid(bytes) => headers.push(header),
             Ok((header, _)) => return (headers, Some(FollowError::Corrupt { offset: header.base_offset })),
             Err(error) => return (headers, Some(FollowError::Malformed(error.to_string()))),
         }

@@ -11,6 +11,7 @@ use crate::replica::ack::AckFailure;
 use crate::replica::leader::{Assignment, FollowerFetch, Leader, Moment, NotCounted, Proposal};
 use crate::replica::partition::{Partition, Slot};
 use crate::replica::role::Role;
+use crate::replica::throttle;
 
 /// The leader's machine.
 pub(super) enum Leading {
@@ -259,6 +260,41 @@ impl Partition {
         let own = self.view_if_open().map_or(0, |view| view.log_start_offset);
         let eligible = |broker| self.common.eligible_epoch(broker);
         self.leading.lock().leader().map_or(own, |leader| leader.lowest_start(own, &eligible))
+    }
+
+    /// Whether a follower must wait because of a replication quota: it is not in sync, and too much has been sent lately.
+    pub fn is_held_back(&self, follower: BrokerId) -> bool {
+        if !self.counts_for_leader_quota(follower) {
+            return false;
+        }
+        !self.common.leader_throttle.has_room(self.env.host.clock.monotonic_ms())
+    }
+
+    /// So much was sent to a follower.
+    pub fn note_sent(&self, follower: BrokerId, bytes: usize) {
+        if bytes > 0 && self.counts_for_leader_quota(follower) {
+            self.common.leader_throttle.took(bytes, self.env.host.clock.monotonic_ms());
+        }
+    }
+
+    fn counts_for_leader_quota(&self, follower: BrokerId) -> bool {
+        let partition = self.identity.topic_partition.partition;
+        let me = self.common.options.node_id;
+        throttle::names(&self.config.load().leader_throttled_replicas, partition, me)
+            && !self.leading.lock().leader().is_some_and(|leader| leader.assignment().isr.contains(&follower))
+    }
+
+    /// Whether what this node fetches of the partition counts for its quota as a follower.
+    pub(super) fn counts_for_follower_quota(&self) -> bool {
+        let name = &self.identity.topic_partition;
+        let me = self.common.options.node_id;
+        throttle::names(&self.config.load().follower_throttled_replicas, name.partition, me)
+            && !self
+                .common
+                .image
+                .load()
+                .partition(&name.topic, name.partition)
+                .is_some_and(|state| state.isr.contains(&me))
     }
 
     /// Stops acknowledging until the controller hears of this node again.

@@ -19,8 +19,10 @@ use crate::records::AppendRules;
 use crate::replica::append_rules::append_rules;
 use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::dir_health::DirHealth;
+use crate::replica::leader::Rules;
 use crate::replica::partition::{Checkpointed, Partition};
 use crate::replica::role::{Common, ReplicaOptions};
+use crate::replica::throttle::{FOLLOWER_RATE, LEADER_RATE};
 use crate::telemetry::{Telemetry, TopicMetrics};
 
 /// One topic as this node holds it.
@@ -111,6 +113,11 @@ impl Partitions {
         &self.common
     }
 
+    /// Which protections hold: all, but for tests.
+    pub fn rules(&self) -> Rules {
+        self.common.options.rules
+    }
+
     /// The metadata that has taken effect here.
     pub fn image(&self) -> Arc<Image> {
         self.common.image.load_full()
@@ -171,6 +178,11 @@ impl Partitions {
     pub fn apply(&self, image: &Image, configs_changed: bool) {
         let _turn = self.applying.lock();
         self.common.image.store(Arc::new(image.clone()));
+        if configs_changed {
+            let me = self.common.options.node_id;
+            self.common.leader_throttle.follow(image, me, LEADER_RATE);
+            self.common.follower_throttle.follow(image, me, FOLLOWER_RATE);
+        }
         let before = self.table.load_full();
         let mut table = Table::default();
         for source in image.topics() {

@@ -400,8 +400,7 @@ async fn a_lost_leadership_fails_who_waits_and_the_old_leaders_tail_is_cut() {
     assert!(matches!(cluster.append(1, "x"), Err(PartitionError::NotLeader)));
     cluster.wires.cut.lock().clear();
     cluster.until_equal().await;
-    let values: Vec<_> =
-        cluster.node(1).values().into_iter().map(|(offset, epoch, value)| (offset, epoch, value)).collect();
+    let values = cluster.node(1).values();
     assert_eq!(values, [(0, 0, "a".to_owned()), (1, 1, "b".to_owned())]);
     cluster.stop().await;
 }

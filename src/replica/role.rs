@@ -12,6 +12,7 @@ use crate::metadata::Image;
 use crate::replica::flusher::FlushPolicy;
 use crate::replica::leader::Rules;
 use crate::replica::partition::Partition;
+use crate::replica::throttle::Throttle;
 
 /// A partition's role here. It changes only with the metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,9 @@ pub struct Common {
     pub growing: Gathered,
     /// Partitions that follow somebody else than before: see [`crate::replica::Fetchers`].
     pub following: Gathered,
+    /// How fast replicas that catch up may be fetched from here, and by here.
+    pub leader_throttle: Throttle,
+    pub follower_throttle: Throttle,
     /// The controller has not heard from us for a session: nothing is acknowledged as a leader until it has (F6).
     fenced: AtomicBool,
     /// Of this node's newest registration; -1 before the first.
@@ -75,6 +79,8 @@ impl Common {
             image: ArcSwap::from_pointee(Image::empty()),
             growing: Gathered::default(),
             following: Gathered::default(),
+            leader_throttle: Throttle::default(),
+            follower_throttle: Throttle::default(),
             fenced: AtomicBool::new(false),
             broker_epoch: AtomicI64::new(-1),
         }
@@ -116,17 +122,14 @@ impl Gathered {
         self.any.notify_one();
     }
 
-    /// Makes [`Gathered::added`] complete once more.
-    pub fn poke(&self) {
-        self.any.notify_one();
-    }
-
     pub fn take(&self) -> Vec<Arc<Partition>> {
         std::mem::take(&mut *self.partitions.lock())
     }
 
-    /// Completes when something was added since the last call completed.
-    pub async fn added(&self) {
-        self.any.notified().await;
+    /// Completes when there is something to take.
+    pub async fn filled(&self) {
+        while self.partitions.lock().is_empty() {
+            self.any.notified().await;
+        }
     }
 }

@@ -122,7 +122,7 @@ impl BringUp {
         broker.partitions.apply(&image, true);
         broker.partitions.note_applied(image.offset);
         broker.partitions.sweep_strays()?;
-        for partition in led(&image, id) {
+        for partition in led(&image, id).into_keys() {
             broker.groups.clone().load(partition).await;
         }
         let (maintenance, worker) = Maintenance::start(

@@ -74,3 +74,6 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
 fn plain(error: node::StartError) -> Box<dyn Error> {
     error
 }
+
+#[cfg(test)]
+mod tests;

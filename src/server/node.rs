@@ -200,6 +200,11 @@ impl Node {
         })
     }
 
+    /// What handlers see, for tests and simulations that look into a node.
+    pub fn broker(&self) -> &Arc<Broker> {
+        &self.broker
+    }
+
     /// Waits until the node serves.
     ///
     /// # Errors

@@ -142,8 +142,8 @@ mod tests {
     use crate::log::LogEnv;
     use crate::metadata::config::LogConfig;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
-    use crate::replica::{Checkpoints, ReplicaOptions};
     use crate::replica::journal::{self, Journal};
+    use crate::replica::{Checkpoints, ReplicaOptions};
     use crate::telemetry::Telemetry;
 
     /// A node's groups on a simulated disk, with one partition of `__consumer_offsets`.

@@ -90,7 +90,7 @@ impl IsrProposals for PeerProposals {
             let asked = active::ask(&broker, &request, PROPOSE_MAX).await;
             let answer = asked.map_err(|error| ProposeFailed(error.to_string()))?;
             match ErrorCode(answer.error_code) {
-                ErrorCode::NONE => Ok(proposals.iter().map(|proposal| verdict(&answer, proposal)).collect()),
+                ErrorCode::NONE => proposals.iter().map(|proposal| verdict(&answer, proposal)).collect(),
                 // The next controller, or the next registration, decides.
                 code => Err(ProposeFailed(format!("the active controller answered error {}", code.code()))),
             }
@@ -121,13 +121,13 @@ fn request(broker: &Broker, proposals: &[IsrProposal]) -> AlterPartitionRequest 
         .with_topics(topics)
 }
 
-fn verdict(answer: &AlterPartitionResponse, proposal: &IsrProposal) -> Result<(), ErrorCode> {
+fn verdict(answer: &AlterPartitionResponse, proposal: &IsrProposal) -> Result<Result<(), ErrorCode>, ProposeFailed> {
     let topic = answer.topics.iter().filter(|topic| TopicId(topic.topic_id) == proposal.topic_id);
     let mut parts = topic.flat_map(|topic| &topic.partitions);
     let part = parts.find(|part| part.partition_index == proposal.partition);
     match part.map(|part| ErrorCode(part.error_code)) {
-        Some(ErrorCode::NONE) => Ok(()),
-        Some(code) => Err(code),
-        None => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
+        Some(ErrorCode::NONE) => Ok(Ok(())),
+        Some(code) => Ok(Err(code)),
+        None => Err(ProposeFailed("the active controller left a partition out of its answer".to_owned())),
     }
 }

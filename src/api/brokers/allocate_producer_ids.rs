@@ -21,7 +21,10 @@ pub async fn handle(
     Ok(match broker.controller.allocate_producer_ids_to(id, request.broker_epoch).await {
         Ok(Ok(Some(block))) => answer(block),
         // Kafka has no code for the end of 63 bits.
-        Ok(Ok(None)) => failed(ErrorCode::UNKNOWN_SERVER_ERROR),
+        Ok(Ok(None)) => {
+            tracing::error!("no producer id can be handed out: all there can be are used up");
+            failed(ErrorCode::UNKNOWN_SERVER_ERROR)
+        }
         Ok(Err(code)) => failed(code),
         Err(error) => failed(quorum_refusal(&error).code),
     })

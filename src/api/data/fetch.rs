@@ -185,7 +185,7 @@ impl Fetch {
             if !named {
                 continue;
             }
-            answer.count(outcomes);
+            answer.count(outcomes, &self.reading.reader, *index);
             let leader = answer.other_leader(broker, *index);
             let mut partition = answer.into_reply(*index, self.reading.read_committed);
             if let Some((leader_id, leader_epoch)) = leader {

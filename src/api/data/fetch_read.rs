@@ -9,7 +9,7 @@ use crate::api::errors;
 use crate::base::ids::{NO_BROKER, NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{BrokerId, ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::{FollowerFetch, Partition, Role, TopicReplicas};
+use crate::replica::{FollowerFetch, Partition, Role, Rules, TopicReplicas};
 use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
@@ -79,8 +79,15 @@ impl PartitionAnswer {
     }
 
     /// Counts the answer when it is sent. (It may be read several times before that.)
-    pub fn count(&self, outcomes: &ApiMetrics) {
+    pub fn count(&self, outcomes: &ApiMetrics, reader: &Reader, index: PartitionIndex) {
         outcomes.outcome(self.error);
+        if let Reader::Replica { id, .. } = reader {
+            // Bytes in and out are those of clients.
+            if let Some(partition) = self.topic.as_ref().and_then(|topic| topic.partition(index)) {
+                partition.note_sent(*id, self.bytes());
+            }
+            return;
+        }
         match &self.topic {
             Some(topic) if self.error.is_error() => topic.metrics.fetch_failed(),
             Some(topic) => topic.metrics.fetched(self.bytes() as u64),
@@ -153,7 +160,9 @@ pub fn read_partition(
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
-    let mut answer = read_known(partition, &reading.reader, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    let rules = broker.partitions.rules();
+    let mut answer =
+        read_known(partition, &reading.reader, rules, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
     if let Some(preferred) = preferred(broker, reading, &replicas, partition, wanted, &answer) {
         (answer.preferred, answer.slice) = (preferred, None);
     }
@@ -186,12 +195,13 @@ pub fn note_follower(broker: &Broker, reading: &Reading, (topic, index): &Partit
     let Reader::Replica { id, epoch: broker_epoch } = reading.reader else { return };
     let replicas = broker.partitions.topic_by_id(topic.id);
     let Some(partition) = replicas.as_ref().and_then(|replicas| replicas.partition(*index)) else { return };
-    let epoch = wanted.current_leader_epoch;
+    let rules = broker.partitions.rules();
+    let epoch = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { partition.leader_epoch() };
     if errors::check_leader_epoch(partition, epoch).is_err() || epoch == NO_LEADER_EPOCH {
         return;
     }
     let Ok(view) = partition.view() else { return };
-    if !matches!(checked(&view, wanted), Ok(None)) {
+    if !matches!(checked(&view, wanted, rules), Ok(None)) {
         return;
     }
     let fetch = FollowerFetch {
@@ -222,11 +232,13 @@ fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorC
 fn read_known(
     partition: &Partition,
     reader: &Reader,
+    rules: Rules,
     wanted: &Wanted,
     left: usize,
     first: bool,
 ) -> Result<PartitionAnswer, ErrorCode> {
-    let role = errors::check_epoch(partition, wanted.current_leader_epoch)?;
+    let claimed = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { NO_LEADER_EPOCH };
+    let role = errors::check_epoch(partition, claimed)?;
     let may_read = match role {
         Role::Leader { .. } => true,
         Role::Follower { .. } => matches!(reader, Reader::Consumer { knows_followers: true, .. }),
@@ -243,7 +255,7 @@ fn read_known(
         log_start_offset: view.log_start_offset,
         ..PartitionAnswer::error(ErrorCode::NONE)
     };
-    match checked(&view, wanted) {
+    match checked(&view, wanted, rules) {
         Ok(None) => {}
         Ok(diverging) => {
             answer.diverging = diverging;
@@ -260,13 +272,19 @@ fn read_known(
         }
         Err(error) => return Err(error),
     }
-    let up_to = if reader.is_replica() { view.log_end_offset } else { high_watermark };
-    answer.slice = read_slice(&view, wanted, up_to, left, first)?;
+    match reader {
+        Reader::Replica { id, .. } if partition.is_held_back(*id) => {}
+        Reader::Replica { .. } => answer.slice = read_slice(&view, wanted, view.log_end_offset, left, first)?,
+        Reader::Consumer { .. } => answer.slice = read_slice(&view, wanted, high_watermark, left, first)?,
+    }
     Ok(answer)
 }
 
 /// A divergence, nothing, or an offset out of range, in this order.
-fn checked(view: &LogView, wanted: &Wanted) -> Result<Option<DivergingEpoch>, ErrorCode> {
+fn checked(view: &LogView, wanted: &Wanted, rules: Rules) -> Result<Option<DivergingEpoch>, ErrorCode> {
+    if !rules.cuts_by_epoch {
+        return check_range(view, wanted).map(|()| None);
+    }
     match divergence(view, wanted)? {
         None => check_range(view, wanted).map(|()| None),
         diverging => Ok(diverging),

@@ -46,6 +46,6 @@ impl ProducerIds {
         }
         let first = block.producer_id_start.0;
         *left = first..first.saturating_add(block.producer_id_len.into());
-        left.next().ok_or(ErrorCode::UNKNOWN_SERVER_ERROR)
+        left.next().ok_or(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
     }
 }

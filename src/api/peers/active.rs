@@ -74,7 +74,7 @@ fn frame<Q: NodeRequest>(request: &Q) -> Result<Bytes, EncodeError> {
 
 /// Has the active controller answer a request of this node as it would a client's, and waits until the answer holds here.
 pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Result<Q::Answer, Refusal> {
-    let told = |error: &dyn std::fmt::Display| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, error.to_string());
+    let told = |error: &dyn std::fmt::Display| Refusal::new(ErrorCode::REQUEST_TIMED_OUT, error.to_string());
     let frame = frame(request).map_err(|error| told(&error))?;
     let nowhere = std::net::SocketAddr::from(([0, 0, 0, 0], 0));
     let client = Client {
@@ -100,7 +100,7 @@ pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Res
 async fn hand_over(broker: &Arc<Broker>, api: PrivateApi, body: Bytes) -> Result<Bytes, Refusal> {
     match forward::exchange(broker, api, &body).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(refused)) => Err(Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, refused.detail)),
+        Ok(Err(refused)) => Err(Refusal::new(ErrorCode::REQUEST_TIMED_OUT, refused.detail)),
         Err(NoController) => {
             Err(Refusal::new(ErrorCode::NOT_CONTROLLER, "There is no active controller at the moment"))
         }
@@ -132,7 +132,7 @@ impl Broker {
         let body = serde_json::to_vec(&Wanted { name: name.to_owned() }).unwrap_or_default();
         let answer = hand_over(self, PrivateApi::EnsureTopic, body.into()).await?;
         let told: Told = serde_json::from_slice(&answer)
-            .map_err(|error| Refusal::new(ErrorCode::UNKNOWN_SERVER_ERROR, error.to_string()))?;
+            .map_err(|error| Refusal::new(ErrorCode::REQUEST_TIMED_OUT, error.to_string()))?;
         told.result()
     }
 

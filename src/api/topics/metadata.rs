@@ -148,7 +148,8 @@ async fn create_missing(broker: &Arc<Broker>, names: &[Option<StrBytes>]) -> Vec
             let fine = [ErrorCode::NONE, ErrorCode::TOPIC_ALREADY_EXISTS];
             refusals.extend(codes.filter(|(_, code)| !fine.contains(code)));
         }
-        Err(refusal) => refusals.extend(plain.iter().map(|name| (name.to_string(), refusal.code))),
+        // Clients ask again a moment later.
+        Err(_) => refusals.extend(plain.iter().map(|name| (name.to_string(), ErrorCode::LEADER_NOT_AVAILABLE))),
     }
     refusals
 }

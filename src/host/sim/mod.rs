@@ -29,6 +29,7 @@ pub struct SimHost {
     pub entropy: Arc<SimEntropy>,
     pub stores: Arc<SimKv>,
     net: Arc<dyn Net>,
+    place: Arc<(SimNet, String, IpAddr)>,
 }
 
 impl SimHost {
@@ -45,7 +46,14 @@ impl SimHost {
             entropy: Arc::new(SimEntropy::new(seed)),
             stores: Arc::default(),
             net: net.machine(name, ip),
+            place: Arc::new((net.clone(), name.to_owned(), ip)),
         }
+    }
+
+    /// The machine as a new process finds it: the same disk and stores, and a network that knows nothing of the old one.
+    pub fn restarted(&self) -> SimHost {
+        let (net, name, ip) = &*self.place;
+        SimHost { net: net.machine(name, *ip), ..self.clone() }
     }
 
     /// The machine under a clock that stands still until it is moved.

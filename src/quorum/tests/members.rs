@@ -8,7 +8,7 @@ fn address(id: i32) -> NodeAddress {
     NodeAddress::new(format!("node-{id}"), 9093)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_learner_sees_every_change_and_has_no_vote() {
     let mut cluster = Cluster::started(21).await;
     cluster.propose(vec![topic(1)]).await;
@@ -33,7 +33,7 @@ async fn a_learner_sees_every_change_and_has_no_vote() {
     assert!(cluster.leader().await.describe().observers.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_node_grows_to_three_and_keeps_its_data() {
     let mut cluster = Cluster::new(22, &[1]);
     let first = cluster.start(1).await.unwrap();
@@ -54,7 +54,7 @@ async fn one_node_grows_to_three_and_keeps_its_data() {
     assert_eq!(names(&returned.image()), ["topic-1", "topic-2", "topic-3"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_voter_is_removed_and_a_leader_removes_itself() {
     let cluster = Cluster::started(23).await;
     cluster.propose(vec![topic(1)]).await;
@@ -74,7 +74,7 @@ async fn a_voter_is_removed_and_a_leader_removes_itself() {
     cluster.all_reach(offset).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_replaced_voter_starts_with_an_empty_disk() {
     let mut cluster = Cluster::started(24).await;
     let offset = cluster.propose(vec![topic(1)]).await;

@@ -4,6 +4,7 @@
 mod cluster;
 mod crashes;
 mod damage;
+mod determinism;
 mod elections;
 mod members;
 mod proposals;

@@ -98,7 +98,7 @@ impl Fetchers {
                 });
                 inbox.add(&partition);
             }
-            self.around.common.following.added().await;
+            self.around.common.following.filled().await;
         }
     }
 }

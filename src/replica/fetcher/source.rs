@@ -102,7 +102,7 @@ impl Source {
         let flusher = self.around.flusher.clone();
         let found = task::blocking(move || {
             let position = |partition: &Partition, epoch| {
-                partition.discard_unknowable(&flusher, epoch).and_then(|_| partition.position(epoch))
+                partition.prepare_to_follow(&flusher, epoch).and_then(|_| partition.position(epoch))
             };
             let found = unknown.into_iter().map(|(key, partition, epoch)| (key, position(&partition, epoch).ok()));
             found.collect::<Vec<_>>()
@@ -134,12 +134,14 @@ impl Source {
 
     fn wanted(&self, now: MonotonicMs) -> IndexMap<Key, Ask> {
         let bytes_max = self.around.options.partition_bytes_max;
-        let asks = self.partitions.iter().filter(|(_, followed)| followed.paused_until <= now).filter_map(
-            |(key, followed)| {
-                let position = followed.position?;
-                Some((*key, Ask { leader_epoch: followed.epoch, position, bytes_max }))
-            },
-        );
+        let has_room = self.around.common.follower_throttle.has_room(now);
+        let may_ask = |followed: &Followed| {
+            followed.paused_until <= now && (has_room || !followed.partition.counts_for_follower_quota())
+        };
+        let asks = self.partitions.iter().filter(|(_, followed)| may_ask(followed)).filter_map(|(key, followed)| {
+            let position = followed.position?;
+            Some((*key, Ask { leader_epoch: followed.epoch, position, bytes_max }))
+        });
         asks.collect()
     }
 
@@ -152,9 +154,9 @@ impl Source {
     async fn wait_for_work(&mut self, now: MonotonicMs) {
         let pause = self.next_pause_end_ms(now).map_or(Duration::MAX, Duration::from_millis);
         if self.partitions.is_empty() {
-            self.inbox.added().await;
+            self.inbox.filled().await;
         } else {
-            let _ = task::timeout(pause.min(Duration::from_secs(1)), self.inbox.added()).await;
+            let _ = task::timeout(pause.min(Duration::from_secs(1)), self.inbox.filled()).await;
         }
     }
 
@@ -180,7 +182,7 @@ impl Source {
         }
         tokio::select! {
             answer = &mut answer => return answer,
-            () = self.inbox.added() => {}
+            () = self.inbox.filled() => {}
         }
         // New partitions must not wait until the leader has news of the old ones: closing the session ends that wait.
         let mut closing = self.request();
@@ -192,7 +194,6 @@ impl Source {
             answer = &mut answer => answer,
             _ = &mut closed => answer.await,
         };
-        self.inbox.poke();
         answer.map(|answer| answer.with_session_id(0))
     }
 
@@ -236,6 +237,7 @@ impl Source {
             for data in topic.partitions {
                 let key = (TopicId(topic.topic_id), data.partition_index);
                 if let Some(followed) = self.partitions.get(&key).filter(|_| is_news(&data)) {
+                    self.note_fetched(followed, data.records.as_ref().map_or(0, |records| records.len()));
                     parts.push(Part { key, partition: followed.partition.clone(), epoch: followed.epoch, data });
                 }
             }
@@ -243,10 +245,17 @@ impl Source {
         parts
     }
 
+    fn note_fetched(&self, followed: &Followed, bytes: usize) {
+        if bytes > 0 && followed.partition.counts_for_follower_quota() {
+            self.around.common.follower_throttle.took(bytes, self.now());
+        }
+    }
+
     /// What was written becomes durable, where the policy asks for it, before the next fetch tells the leader of it.
     async fn note_taken(&mut self, taken: Vec<(Key, Taken, Arc<Partition>)>) {
         let ticket = AckTicket::new();
-        let syncs = self.around.common.options.flush_policy == FlushPolicy::Sync;
+        let options = &self.around.common.options;
+        let syncs = options.flush_policy == FlushPolicy::Sync && options.rules.syncs_before_fetch;
         let mut numbers = HashMap::new();
         for (number, (key, taken, partition)) in taken.iter().enumerate() {
             if let Taken::At { written_below: Some(below), .. } = taken

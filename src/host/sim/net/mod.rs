@@ -48,6 +48,8 @@ struct State {
     cuts: BTreeSet<(IpAddr, IpAddr)>,
     /// Machines whose connections are refused.
     refusing: BTreeSet<IpAddr>,
+    /// How often each machine has crashed.
+    lives: BTreeMap<IpAddr, u64>,
     latency: Range<Duration>,
     /// Both directions of each connection.
     wires: Vec<(Weak<Pipe>, Weak<Pipe>)>,
@@ -61,6 +63,7 @@ impl SimNet {
             doors: BTreeMap::new(),
             cuts: BTreeSet::new(),
             refusing: BTreeSet::new(),
+            lives: BTreeMap::new(),
             latency: Duration::from_micros(50)..Duration::from_millis(2),
             wires: Vec::new(),
             next_port: FIRST_FREE_PORT,
@@ -69,10 +72,12 @@ impl SimNet {
         SimNet { shared: Arc::new(Shared { state: Mutex::new(state), entropy, healed: Notify::new() }) }
     }
 
-    /// A machine's view of the network.
+    /// A machine's view of the network, until it crashes.
     pub fn machine(&self, name: &str, ip: IpAddr) -> Arc<dyn Net> {
-        self.shared.state.lock().names.insert(name.to_owned(), ip);
-        Arc::new(Machine { shared: self.shared.clone(), name: name.to_owned(), ip })
+        let mut state = self.shared.state.lock();
+        state.names.insert(name.to_owned(), ip);
+        let life = state.lives.get(&ip).copied().unwrap_or(0);
+        Arc::new(Machine { shared: self.shared.clone(), name: name.to_owned(), ip, life })
     }
 
     /// How long bytes are under way, drawn anew for each write.
@@ -100,9 +105,14 @@ impl SimNet {
         self.reset(|pipe| pipe.is_between(one, other));
     }
 
-    /// The machine's process is gone: its connections are reset and its doors are closed.
+    /// The machine's process is gone: its connections are reset, its doors are closed, and what is left over of it connects to nobody. A
+    /// process that listens there afterwards is another one.
     pub fn crash(&self, ip: IpAddr) {
-        self.shared.state.lock().doors.retain(|address, _| address.ip() != ip);
+        let mut state = self.shared.state.lock();
+        state.doors.retain(|address, _| address.ip() != ip);
+        let life = state.lives.entry(ip).or_default();
+        *life += 1;
+        drop(state);
         self.reset(|pipe| pipe.touches(ip));
     }
 
@@ -168,10 +178,20 @@ struct Machine {
     shared: Arc<Shared>,
     name: String,
     ip: IpAddr,
+    life: u64,
+}
+
+impl Machine {
+    fn is_dead(&self) -> bool {
+        self.shared.state.lock().lives.get(&self.ip).copied().unwrap_or(0) != self.life
+    }
 }
 
 impl Net for Machine {
     fn bind(&self, address: SocketAddr, _: ListenOptions) -> io::Result<Listener> {
+        if self.is_dead() {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
         let port = if address.port() == 0 { self.shared.free_port() } else { address.port() };
         let address = SocketAddr::new(self.ip, port);
         let (door, arrivals) = mpsc::unbounded_channel();
@@ -185,7 +205,11 @@ impl Net for Machine {
 
     fn connect(&self, address: &NodeAddress) -> BoxFuture<'static, io::Result<Stream>> {
         let (shared, own, target) = (self.shared.clone(), self.ip, self.resolve(&address.host, address.port));
+        let is_dead = self.is_dead();
         Box::pin(async move {
+            if is_dead {
+                std::future::pending::<()>().await;
+            }
             let target = target?;
             // A first packet there and one back; without either the kernel goes on trying.
             loop {

@@ -1,5 +1,5 @@
-//! What the Raft library needs of a runtime, from `host`. Every wait goes through the seam, and nothing is random here: when to
-//! campaign is decided by [`super::elector`] with the host's entropy, so that a simulated run can be repeated.
+//! What the Raft library needs of a runtime. Every wait goes through the seam, and nothing is random here: when to campaign is
+//! decided by the quorum with the host's entropy, so that a simulated run can be repeated.
 
 use std::error::Error;
 use std::fmt;
@@ -12,17 +12,17 @@ use openraft::async_runtime::{AsyncOneshotSendExt, AsyncRuntime};
 use rand::RngCore;
 use tokio::sync::oneshot;
 
-use crate::host::task;
+use super::task;
 
 /// The shortest time an RPC gets. The library derives its timeouts from the heartbeat interval and the leader lease, which
-/// [`super::config`] keeps short for other reasons; a slow disk behind an RPC needs more.
+/// the quorum keeps short for other reasons; a slow disk behind an RPC needs more.
 const RPC_TIMEOUT_MIN: Duration = Duration::from_millis(1000);
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct HostRuntime;
+pub struct HostRuntime;
 
 #[derive(Debug)]
-pub(crate) struct TimedOut;
+pub struct TimedOut;
 
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,7 +33,7 @@ impl fmt::Display for TimedOut {
 impl Error for TimedOut {}
 
 /// A future with a deadline.
-pub(crate) struct Timeout<F> {
+pub struct Timeout<F> {
     future: Pin<Box<F>>,
     sleep: Pin<Box<task::Sleep>>,
 }
@@ -49,7 +49,7 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-pub(crate) struct OneshotSender<T>(oneshot::Sender<T>);
+pub struct OneshotSender<T>(oneshot::Sender<T>);
 
 impl<T> fmt::Debug for OneshotSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +64,7 @@ impl<T: Send> AsyncOneshotSendExt<T> for OneshotSender<T> {
 }
 
 /// Numbers that are always the same. The library asks for randomness only to choose an election timeout, which is not used.
-pub(crate) struct NoRandomness(u64);
+pub struct NoRandomness(u64);
 
 impl RngCore for NoRandomness {
     fn next_u32(&mut self) -> u32 {
