@@ -243,8 +243,8 @@ async fn leaders_that_ask_together_are_answered_together() {
 async fn many_records_are_kept_in_several_proposals() {
     let machine = Machine::with_three().await;
     let names = (0..12_000).map(|number| crate::metadata::MetadataRecord::Config {
-        resource: crate::metadata::ConfigResource::topic("t"),
-        name: format!("k{number}"),
+        resource: crate::metadata::ConfigResource::topic(format!("t{number}")),
+        name: "k".into(),
         value: Some("v".into()),
     });
     let records: Vec<_> = names.collect();
