@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads the repository's own files")]
 
 mod architecture {
+    mod settings_in_use;
     pub mod source;
 }
 
@@ -80,6 +81,20 @@ const MACHINE: &[&str] = &[
     "thread_rng",
     "rand::random",
     "getrandom",
+];
+
+/// Where -1 is answered, how often, the file that says so in the log, and why there is no better code: clients do not retry it, and
+/// programs die of it. Leadership, loading and disks all have codes of their own (trap 19).
+const UNKNOWN_SERVER_ERRORS: &[(&str, usize, &str, &str)] = &[
+    ("api/data/init_producer_id.rs", 1, "api/data/init_producer_id.rs", "all producer ids are used up"),
+    ("coordinator/group/driver/requests.rs", 1, "coordinator/group/driver/requests.rs", "a reply that cannot be"),
+    (
+        "coordinator/group/driver/shard.rs",
+        1,
+        "coordinator/group/driver/shard.rs",
+        "a group's records are larger than a batch may be: asking again would not help (Kafka's code)",
+    ),
+    ("records/error.rs", 1, "api/data/produce.rs", "a codec's library fails to compress"),
 ];
 
 const SUSPENSION: &[&str] = &["async", "await", "tokio"];
@@ -164,6 +179,28 @@ fn only_host_reaches_the_machine() {
         found.extend(said.map(|word| format!("{} says `{word}`", file.path)));
     }
     assert_none("reach the machine through crate::host", found);
+}
+
+#[test]
+fn minus_one_is_answered_only_where_nothing_better_fits() {
+    let files = source::all();
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| file.path != "base/error_code.rs") {
+        let excused = UNKNOWN_SERVER_ERRORS.iter().find(|(path, ..)| *path == file.path).map_or(0, |row| row.1);
+        let said = file.count_outside_tests("UNKNOWN_SERVER_ERROR");
+        if said != excused {
+            found.push(format!("{} says UNKNOWN_SERVER_ERROR {said} times, not {excused}", file.path));
+        }
+        if ["error_code(-1", "ErrorCode(-1"].iter().any(|number| file.count_outside_tests(number) > 0) {
+            found.push(format!("{} writes -1 as a number", file.path));
+        }
+    }
+    for (_, _, logger, why) in UNKNOWN_SERVER_ERRORS {
+        if !files.iter().any(|file| file.path == *logger && file.says_outside_tests("tracing::error")) {
+            found.push(format!("{logger} does not log: {why}"));
+        }
+    }
+    assert_none("answer a code that tells the client what to do, or give the reason in UNKNOWN_SERVER_ERRORS", found);
 }
 
 #[test]

@@ -80,6 +80,15 @@ fn settings_that_do_nothing_are_named_in_one_line() {
 }
 
 #[test]
+fn settings_that_are_read_in_vain_are_named_too() {
+    let file = "log.cleaner.enable = false\nlog.flush.interval.messages = 10\nlog.flush.interval.ms = 10\n";
+    let warnings = load_all(file, &[], &["queued.max.requests=9"]).expect("good").warnings;
+    assert_eq!(warnings.len(), 1);
+    let named = ": log.cleaner.enable, log.flush.interval.messages, queued.max.requests";
+    assert!(warnings[0].ends_with(named), "{warnings:?}");
+}
+
+#[test]
 fn the_usual_container_environment_starts() {
     let environment = [
         ("KAFKA_NODE_ID", "3"),

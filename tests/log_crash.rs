@@ -111,8 +111,23 @@ fn check_sequences(log: &mut Log, found: &[String], at: &str) {
     }
 }
 
+fn preallocating(seed: u64) -> Bench {
+    let mut bench = bench(seed);
+    bench.config.preallocate = true;
+    bench
+}
+
 #[test]
 fn a7_every_acknowledged_batch_survives_a_power_cut_at_any_change() {
+    survives_a_power_cut_at_any_change(bench);
+}
+
+#[test]
+fn a7_holds_with_preallocate_too() {
+    survives_a_power_cut_at_any_change(preallocating);
+}
+
+fn survives_a_power_cut_at_any_change(bench: fn(u64) -> Bench) {
     let whole = bench(0);
     let mut known = Known::default();
     work(&whole, &mut known).unwrap();

@@ -196,6 +196,61 @@ fn a_damaged_or_lost_epoch_file_is_read_off_the_batches() {
 }
 
 #[test]
+fn bytes_since_the_checkpoint_are_those_that_a_recovery_reads() {
+    let mut bench = Bench::new(1);
+    let mut log = bench.open();
+    fill(&mut log, 20);
+    let first = log.size_bytes();
+    assert_eq!(log.bytes_since_checkpoint(), first);
+    log.checkpoint().unwrap();
+    assert_eq!(log.bytes_since_checkpoint(), first, "nothing was synced before");
+    log.flush().unwrap();
+    fill(&mut log, 10);
+    let recovery_point = log.checkpoint().unwrap();
+    let tail = log.size_bytes() - first;
+    assert_eq!((recovery_point, log.bytes_since_checkpoint()), (20, tail));
+    drop(log);
+    bench.crash(Crash::Process);
+    let (mut log, recovery) = bench.open_from(recovery_point);
+    assert!(recovery.bytes_checked >= tail && recovery.bytes_checked < tail + 1000, "{recovery:?} of {tail}");
+    assert_eq!(log.bytes_since_checkpoint(), recovery.bytes_checked, "the next recovery would read them again");
+    log.checkpoint().unwrap();
+    assert_eq!(log.bytes_since_checkpoint(), 0);
+    log.truncate_to(5).unwrap();
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    assert_eq!(log.bytes_since_checkpoint(), 0);
+}
+
+#[test]
+fn only_an_epoch_with_records_is_saved_again() {
+    let mut bench = Bench::new(1);
+    let saved = |bench: &Bench| {
+        let content = bench.sim.disk.content(&bench.file("leader-epoch-checkpoint")).unwrap();
+        String::from_utf8(content).unwrap()
+    };
+    let mut log = bench.open();
+    log.assign_epoch(3);
+    log.close().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n3 0\n", "the first one is, so that an empty log has its epoch");
+    let (mut log, _) = bench.open_clean();
+    log.assign_epoch(4);
+    assert_eq!(log.latest_epoch(), Some(4));
+    log.checkpoint().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n3 0\n");
+    append_in(&mut log, &batch(&["a"]), 4).unwrap();
+    log.checkpoint().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n4 0\n");
+    log.assign_epoch(5);
+    log.close().unwrap();
+    assert_eq!(saved(&bench), "0\n1\n4 0\n");
+    bench.crash(Crash::Process);
+    let (mut log, _) = bench.open_clean();
+    log.assign_epoch(6);
+    assert_eq!(log.epoch_end_offset(5), (4, 1));
+}
+
+#[test]
 fn a_segment_that_is_broken_in_the_middle_of_the_unsynced_part_ends_the_log() {
     let bench = crashed();
     let second = bench.open().view().segments[1].base_offset();

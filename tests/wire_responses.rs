@@ -52,6 +52,9 @@ impl DiskFile for Unread {
     fn set_len(&self, _: u64) -> io::Result<()> {
         panic!("cut")
     }
+    fn reserve(&self, _: u64) -> io::Result<()> {
+        panic!("reserved")
+    }
     fn sync_data(&self) -> io::Result<()> {
         panic!("synced")
     }

@@ -105,6 +105,10 @@ impl ProducerContext for Deliveries {
 
 impl Deliveries {
     /// The reports so far, by record number.
+    fn count(&self) -> usize {
+        self.0.lock().expect("lock").len()
+    }
+
     pub fn so_far(&self) -> BTreeMap<usize, Delivery> {
         self.0.lock().expect("lock").clone()
     }
@@ -161,6 +165,11 @@ impl Sender {
     /// Waits until every record has a report.
     pub fn flush(&self) {
         self.0.flush(CALL_MAX).expect("flush");
+    }
+
+    /// How many reports there are so far; unlike [`Sender::deliveries`] it copies nothing.
+    pub fn delivered(&self) -> usize {
+        self.0.context().count()
     }
 
     pub fn deliveries(&self) -> BTreeMap<usize, Delivery> {

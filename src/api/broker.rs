@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::configs::LogLevels;
 use crate::api::context::RequestContext;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
@@ -14,6 +13,7 @@ use crate::host::Host;
 use crate::metadata::Image;
 use crate::replica::{FlushPolicy, Flusher, Partitions};
 use crate::telemetry::Telemetry;
+use crate::telemetry::logs::LogControl;
 
 /// Where clients are told to connect, per listener (`advertised.listeners`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub struct Broker {
     pub groups: Arc<GroupCoordinator>,
     pub fetch_sessions: FetchSessions,
     pub producer_ids: ProducerIds,
-    pub log_levels: LogLevels,
+    pub log_control: LogControl,
 }
 
 impl Broker {

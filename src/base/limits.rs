@@ -24,6 +24,10 @@ pub const DECOMPRESSED_BYTES_MAX: usize = 2_147_483_639;
 /// Open segment and index files kept by the file cache.
 pub const OPEN_FILES_MAX: usize = 4096;
 
+/// Bytes of a log directory that are not synced and checkpointed, and so must be read after a crash. Passed only by what is written
+/// in the moment that it takes to sync them.
+pub const TAIL_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
 /// Topics that have metric series of their own; the rest count together as `__other__`.
 pub const TOPIC_SERIES_MAX: usize = 5_000;
 

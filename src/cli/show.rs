@@ -93,3 +93,20 @@ pub fn verdict(loaded: &Loaded) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Sources, load};
+    use crate::host::sim::SimHost;
+
+    #[test]
+    fn the_verdict_names_what_is_set_in_vain() {
+        let set = ["num.partitions=3", "log.cleaner.threads=2", "num.io.threads=9"].map(str::to_owned).to_vec();
+        let loaded = load(&Sources { set, ..Sources::default() }, &*SimHost::new(1).disk).expect("good settings");
+        let verdict = verdict(&loaded);
+        let note = "no effect in this version: log.cleaner.threads, num.io.threads\n";
+        assert!(verdict.contains("3 from --set\nnote: ") && verdict.ends_with(note), "{verdict}");
+        assert!(settings(&loaded, Some("log.cleaner.threads"), false).contains("no effect in this version"));
+    }
+}

@@ -6,6 +6,7 @@
 mod environment;
 mod file;
 mod given;
+mod idle;
 mod listeners;
 mod names;
 mod reader;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use crate::host::Disk;
 
 pub use given::{Given, GivenValue, Origin};
+pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
 pub use settings::{
     BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
@@ -96,7 +98,7 @@ fn file_to_read(sources: &Sources, disk: &dyn Disk) -> Option<PathBuf> {
     sources.file.clone().or_else(default)
 }
 
-/// Settings that do something in this version: those that anything reads.
+/// Settings that do something in this version.
 pub fn effective_names() -> std::collections::BTreeSet<&'static str> {
     match settings::build(Arc::default()) {
         Ok((_, used)) => names::with_effect(&used),

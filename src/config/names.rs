@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::given::Given;
+use super::idle::is_idle;
 use crate::metadata::config::{broker, topic};
 
 /// How alike two names must be for one to be taken for a slip of the other, from 0 to 1.
@@ -52,11 +53,15 @@ fn nearest(name: &str) -> Option<(&'static str, f64)> {
         .filter(|(_, likeness)| *likeness >= 0.5)
 }
 
-/// Names that do something: those that settings were built from, and those that topics inherit.
-pub fn with_effect(used: &BTreeSet<&'static str>) -> BTreeSet<&'static str> {
-    let tiered = |name: &str| name.contains("remote") || name.contains("local.");
+/// Names that are read: those that settings were built from, and those that topics inherit.
+pub fn read(used: &BTreeSet<&'static str>) -> BTreeSet<&'static str> {
     let inherited = topic::TOPIC_KEYS.iter().flat_map(|key| topic::broker_names(key.name)).map(|broker| broker.name);
-    used.iter().copied().chain(inherited.filter(|name| !tiered(name))).collect()
+    used.iter().copied().chain(inherited).collect()
+}
+
+/// Names that do something: those that are read, and not in vain.
+pub fn with_effect(used: &BTreeSet<&'static str>) -> BTreeSet<&'static str> {
+    read(used).into_iter().filter(|name| !is_idle(name)).collect()
 }
 
 /// One sentence that names what was set in vain.

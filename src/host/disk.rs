@@ -75,6 +75,10 @@ pub trait DiskFile: Send + Sync + fmt::Debug {
 
     fn set_len(&self, len: u64) -> io::Result<()>;
 
+    /// Takes room on the device for the first `len` bytes. The file's length and content stay as they are; `set_len` gives back what
+    /// lies behind the length. After an error some of the room may be taken.
+    fn reserve(&self, len: u64) -> io::Result<()>;
+
     /// Returns when content and length are on the device. An error means the unsynced content may be lost for good (A9):
     /// it must not be called again in the hope of a better answer.
     fn sync_data(&self) -> io::Result<()>;

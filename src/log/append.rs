@@ -8,18 +8,15 @@ use bytes::Bytes;
 
 use super::error::{AppendError, Context, LogError, is_disk_full};
 use super::names::LOG;
-use super::partition_log::Log;
+use super::partition_log::{Log, reserved_bytes_of};
 use super::producers::{BatchMemory, Verdict};
-use super::segment::Segment;
+use super::segment::{SEGMENT_BYTES_MAX, Segment};
 use crate::base::{LeaderEpoch, Offset, TimestampMs};
 use crate::metadata::config::MessageTimestampType;
 use crate::records::{BatchHeader, TimestampType};
 
 /// The bytes at the head of a batch that the broker sets: base offset, length, leader epoch. They stand in front of the CRC's cover.
 const STAMP_BYTES: usize = 16;
-
-/// Positions in an index file have 31 bits.
-const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
 
 /// A batch that has been validated. `bytes` is exactly the batch that `header` was read from.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +128,7 @@ impl Log {
         }
         self.active_first_timestamp.get_or_insert(first.max_timestamp);
         self.end_position += bytes as u64;
-        self.unchecked_bytes += bytes as u64;
+        self.appended_bytes += bytes as u64;
         self.log_end_offset = last.next_offset();
         self.publish();
         Ok(Appended {
@@ -216,8 +213,10 @@ impl Log {
             self.tail_is_dirty = false;
         }
         self.active.finish_indexes()?;
+        self.active.give_back_reserved();
         self.take_snapshot()?;
-        let next = Arc::new(Segment::create(&self.home, self.log_end_offset)?);
+        let next = Segment::create(&self.home, self.log_end_offset, reserved_bytes_of(&self.config))?;
+        let next = Arc::new(next);
         self.active.forget_recent();
         self.names_unsynced = true;
         self.segments = self.segments.iter().cloned().chain([Arc::clone(&next)]).collect();

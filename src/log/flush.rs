@@ -18,6 +18,25 @@ pub struct FlushTargets {
     files: Vec<FileTarget>,
     dirs: Vec<PathBuf>,
     up_to: Offset,
+    /// The log's `appended_bytes` then.
+    appended_bytes: u64,
+}
+
+/// Parts of files that a later sync will want on the device.
+pub struct Writeback(Vec<FileTarget>);
+
+impl Writeback {
+    /// Lets the system begin to write, without waiting.
+    pub fn start(&self) {
+        start_writeback(&self.0);
+    }
+}
+
+fn start_writeback(files: &[FileTarget]) {
+    for target in files {
+        // A hint. What it could not do, the sync does or reports.
+        let _ = target.file.start_writeback(target.position, target.len);
+    }
 }
 
 struct FileTarget {
@@ -39,10 +58,7 @@ impl FlushTargets {
 
     /// Lets the system begin to write, without waiting: called for all logs before the first `sync`.
     pub fn start_writeback(&self) {
-        for target in &self.files {
-            // A hint. What it could not do, `sync` does or reports.
-            let _ = target.file.start_writeback(target.position, target.len);
-        }
+        start_writeback(&self.files);
     }
 
     /// Returns when all is on the device. An error means that unsynced content may be lost for good: the log directory goes
@@ -57,18 +73,12 @@ impl FlushTargets {
 
 impl Log {
     /// Collects what has to be synced, quickly. The caller syncs without the partition's lock and then calls
-    /// [`Log::note_flushed`] with the targets' `up_to`.
+    /// [`Log::note_flushed`].
     pub fn flush_targets(&mut self) -> Result<FlushTargets, LogError> {
         let mut files = Vec::new();
         let mut dirs = Vec::new();
         if self.log_end_offset > self.flushed {
-            let (mark_base, mark) =
-                std::mem::replace(&mut self.writeback_mark, (self.active.base_offset(), self.end_position));
-            for segment in self.unflushed_segments() {
-                let position = if segment.base_offset() == mark_base { mark } else { 0 };
-                let (path, file, bytes) = (segment.path(LOG), segment.file()?, segment.bytes());
-                files.push(FileTarget { path, file, position, len: bytes.saturating_sub(position) });
-            }
+            files = self.unflushed_files()?;
             if self.metadata_unsynced {
                 let path = self.path(PARTITION_METADATA);
                 let file = self.env.host.disk.open(&path, OpenMode::ReadWrite).context("open", &path)?;
@@ -76,7 +86,30 @@ impl Log {
             }
             dirs = self.unsynced_dirs();
         }
-        Ok(FlushTargets { disk: Arc::clone(&self.env.host.disk), files, dirs, up_to: self.log_end_offset })
+        Ok(FlushTargets {
+            disk: Arc::clone(&self.env.host.disk),
+            files,
+            dirs,
+            up_to: self.log_end_offset,
+            appended_bytes: self.appended_bytes,
+        })
+    }
+
+    /// What can be on its way to the device before the sync comes. Changes nothing about what that sync has to do.
+    pub fn writeback(&mut self) -> Result<Writeback, LogError> {
+        Ok(Writeback(if self.log_end_offset > self.flushed { self.unflushed_files()? } else { Vec::new() }))
+    }
+
+    fn unflushed_files(&mut self) -> Result<Vec<FileTarget>, LogError> {
+        let (mark_base, mark) =
+            std::mem::replace(&mut self.writeback_mark, (self.active.base_offset(), self.end_position));
+        let mut files = Vec::new();
+        for segment in self.unflushed_segments() {
+            let position = if segment.base_offset() == mark_base { mark } else { 0 };
+            let (path, file, bytes) = (segment.path(LOG), segment.file()?, segment.bytes());
+            files.push(FileTarget { path, file, position, len: bytes.saturating_sub(position) });
+        }
+        Ok(files)
     }
 
     /// Segments with content behind the flushed offset.
@@ -98,30 +131,30 @@ impl Log {
         dirs
     }
 
-    /// The targets up to `up_to` have been synced.
-    pub fn note_flushed(&mut self, up_to: Offset) {
-        self.flushed = self.flushed.max(up_to.min(self.log_end_offset));
+    /// The targets have been synced.
+    pub fn note_flushed(&mut self, targets: &FlushTargets) {
+        self.flushed = self.flushed.max(targets.up_to.min(self.log_end_offset));
+        self.flushed_bytes = self.flushed_bytes.max(targets.appended_bytes);
     }
 
     /// Syncs everything, waiting for the device.
     pub fn flush(&mut self) -> Result<(), LogError> {
         let targets = self.flush_targets()?;
         targets.sync()?;
-        self.note_flushed(targets.up_to());
+        self.note_flushed(&targets);
         Ok(())
     }
 
     /// Brings the side files up to what is flushed and moves the recovery point there, so that a crash costs no more than what
     /// came after. Waits for the device only when epochs have changed. Returns the recovery point.
     pub fn checkpoint(&mut self) -> Result<Offset, LogError> {
-        if self.recovery_point == self.flushed && !self.epochs_unsaved {
-            return Ok(self.recovery_point);
+        if self.recovery_point != self.flushed || self.must_save_epochs() {
+            self.save_epochs()?;
+            self.active.write_indexes()?;
+            self.take_snapshot()?;
+            self.recovery_point = self.flushed;
         }
-        self.save_epochs()?;
-        self.active.write_indexes()?;
-        self.take_snapshot()?;
-        self.recovery_point = self.flushed;
-        self.unchecked_bytes = 0;
+        self.checkpointed_bytes = self.flushed_bytes;
         Ok(self.recovery_point)
     }
 
@@ -136,6 +169,7 @@ impl Log {
             self.tail_is_dirty = false;
         }
         self.active.finish_indexes()?;
+        self.active.give_back_reserved();
         self.take_snapshot()?;
         self.save_epochs()?;
         self.flush()?;
@@ -144,11 +178,12 @@ impl Log {
     }
 
     pub(super) fn save_epochs(&mut self) -> Result<(), LogError> {
-        if self.epochs_unsaved {
+        if self.must_save_epochs() {
             let path = self.path(LEADER_EPOCHS);
             let text = self.epochs.to_text();
             write_file_atomically(&*self.env.host.disk, &path, text.as_bytes()).context("write", &path)?;
             self.epochs_unsaved = false;
+            self.epoch_assigned = false;
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ pub use append::{Appended, NewBatch};
 pub use epochs::{EpochStart, EpochTable};
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;
-pub use flush::FlushTargets;
+pub use flush::{FlushTargets, Writeback};
 pub use open::{OpenHow, Recovery};
 pub use partition_log::{Log, LogEnv, LogIdentity};
 pub use partition_metadata::{read as read_topic_id, write as write_topic_id};

@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
 use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, TIME_INDEX, TXN_INDEX};
-use super::partition_log::{Log, LogEnv, LogIdentity, interval_of};
+use super::partition_log::{Log, LogEnv, LogIdentity, interval_of, reserved_bytes_of};
 use super::partition_metadata;
 use super::producers::Producers;
 use super::reload::for_each_header;
@@ -102,9 +102,12 @@ impl Log {
             end_position: end.position,
             flushed,
             recovery_point: flushed,
-            unchecked_bytes: 0,
+            appended_bytes: if flushed < end.offset { recovery.bytes_checked } else { 0 },
+            flushed_bytes: 0,
+            checkpointed_bytes: 0,
             epochs: Arc::clone(&view.epochs),
             epochs_unsaved,
+            epoch_assigned: false,
             producers: Producers::default(),
             snapshot_offset: None,
             previous_snapshot: None,
@@ -117,6 +120,10 @@ impl Log {
             metadata_unsynced,
             tail_is_dirty: false,
         };
+        if log.config.preallocate {
+            // Its life before may have ended without giving it back.
+            log.active.may_have_reserved();
+        }
         log.roll_jitter_ms = log.draw_jitter();
         log.trim_epochs();
         log.reload_producers()?;
@@ -169,6 +176,7 @@ struct Opening<'a> {
     is_new: bool,
     metadata_unsynced: bool,
     compacted: bool,
+    reserved_bytes: Option<u64>,
     end: End,
 }
 
@@ -194,6 +202,7 @@ impl<'a> Opening<'a> {
             is_new,
             metadata_unsynced: false,
             compacted: config.cleanup.compact,
+            reserved_bytes: reserved_bytes_of(config),
             end: End { offset: 0, position: 0 },
         })
     }
@@ -377,7 +386,7 @@ impl<'a> Opening<'a> {
                 Ok((Arc::clone(active), end))
             }
             None => {
-                let active = Arc::new(Segment::create(&self.home, start)?);
+                let active = Arc::new(Segment::create(&self.home, start, self.reserved_bytes)?);
                 self.segments.push(Arc::clone(&active));
                 Ok((active, End { offset: start, position: 0 }))
             }

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use super::epochs::EpochTable;
 use super::file_cache::FileCache;
 use super::producers::{ProducerEntry, Producers};
-use super::segment::{Home, Segment};
+use super::segment::{Home, SEGMENT_BYTES_MAX, Segment};
 use super::view::LogView;
 use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
 use crate::host::Host;
@@ -60,10 +60,15 @@ pub struct Log {
     pub(super) flushed: Offset,
     /// `flushed` as of the last checkpoint: side files are good for what is below it.
     pub(super) recovery_point: Offset,
-    /// Bytes appended since the last checkpoint.
-    pub(super) unchecked_bytes: u64,
+    /// Bytes that a recovery had to read at the start, and all that were appended since.
+    pub(super) appended_bytes: u64,
+    /// `appended_bytes` as of the end of what is flushed, and as of the recovery point.
+    pub(super) flushed_bytes: u64,
+    pub(super) checkpointed_bytes: u64,
     pub(super) epochs: Arc<EpochTable>,
     pub(super) epochs_unsaved: bool,
+    /// The latest epoch was assigned and is worth saving only once something has been written in it.
+    pub(super) epoch_assigned: bool,
     pub(super) producers: Producers,
     /// Where the newest and the second newest snapshot were taken.
     pub(super) snapshot_offset: Option<Offset>,
@@ -120,9 +125,9 @@ impl Log {
         self.recovery_point
     }
 
-    /// Bytes appended since the last [`Log::checkpoint`]: what a recovery would have to read.
+    /// Bytes behind the recovery point: what a recovery would have to read.
     pub fn bytes_since_checkpoint(&self) -> u64 {
-        self.unchecked_bytes
+        self.appended_bytes.saturating_sub(self.checkpointed_bytes)
     }
 
     /// Bytes of all segments.
@@ -148,10 +153,24 @@ impl Log {
     }
 
     /// Notes that this broker leads in `epoch` from the log's end on.
+    ///
+    /// A log's first epoch is saved with the next checkpoint. A later one is saved once it has records: until then the next start,
+    /// which begins an epoch of its own at the same offset, does not miss it, and ten thousand idle partitions write no files because
+    /// of a restart.
     pub fn assign_epoch(&mut self, epoch: LeaderEpoch) {
+        let (is_first, unsaved) = (self.epochs.latest().is_none(), self.epochs_unsaved);
         if self.note_epoch(epoch, self.log_end_offset) {
+            self.epochs_unsaved = is_first || unsaved;
+            self.epoch_assigned = true;
             self.publish();
         }
+    }
+
+    /// Whether `leader-epoch-checkpoint` lacks something that a recovery would miss.
+    pub(super) fn must_save_epochs(&self) -> bool {
+        let has_records =
+            || self.epochs.entries().last().is_some_and(|latest| latest.start_offset < self.log_end_offset);
+        self.epochs_unsaved || (self.epoch_assigned && has_records())
     }
 
     pub(super) fn note_epoch(&mut self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
@@ -222,6 +241,11 @@ impl Log {
             self.segments = segments.into();
         }
     }
+}
+
+/// How much room a new segment asks for (`preallocate`).
+pub(super) fn reserved_bytes_of(config: &LogConfig) -> Option<u64> {
+    config.preallocate.then(|| config.segment_bytes.min(SEGMENT_BYTES_MAX))
 }
 
 pub(super) fn interval_of(config: &LogConfig) -> u32 {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::error::{Context, LogError};
 use super::names::{self, SNAPSHOT};
-use super::partition_log::Log;
+use super::partition_log::{Log, reserved_bytes_of};
 use super::producers::Producers;
 use super::retention::{Reason, RetentionLimits, SegmentSummary, choose};
 use super::segment::Segment;
@@ -185,7 +185,7 @@ impl Log {
         for segment in segments.iter().rev() {
             self.remove_segment(segment)?;
         }
-        let fresh = Arc::new(Segment::create(&self.home, offset)?);
+        let fresh = Arc::new(Segment::create(&self.home, offset, reserved_bytes_of(&self.config))?);
         self.set_segments(vec![fresh]);
         self.names_unsynced = true;
         self.tail_is_dirty = false;

@@ -47,6 +47,11 @@ impl AckTicket {
         AckWait(self)
     }
 
+    /// Whether a claim was released without its records being safe.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
     fn is_done(&self) -> bool {
         self.open.load(Ordering::Acquire) == 0
     }
@@ -66,7 +71,7 @@ impl Future for AckWait {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(!self.0.failed.load(Ordering::Relaxed))
+        Poll::Ready(!self.0.has_failed())
     }
 }
 

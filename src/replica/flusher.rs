@@ -4,6 +4,7 @@
 //! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
 //! new segment, are synced in their own files. This file is one of the floor's drivers: it blocks, so it has a thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -33,7 +34,17 @@ const JOURNALED_BYTES_MAX: u64 = 128 * 1024;
 #[derive(Default)]
 struct Queue {
     partitions: Vec<Arc<Partition>>,
+    /// To be synced in their own files although nobody waits.
+    tails: VecDeque<Arc<Partition>>,
+    /// Those of `tails` that are not done, also the one that is being synced.
+    unsettled: usize,
     stop: bool,
+}
+
+/// What the thread does next: everything that requests wait for, and at most one tail, so that they never wait for many.
+struct Round {
+    partitions: Vec<Arc<Partition>>,
+    tail: Option<Arc<Partition>>,
 }
 
 /// The queue of one disk.
@@ -54,8 +65,14 @@ impl Flusher {
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || {
-                while let Some(partitions) = flusher.next_round() {
-                    rounds.flush(&partitions);
+                while let Some(round) = flusher.next_round() {
+                    if !round.partitions.is_empty() {
+                        rounds.flush(&round.partitions);
+                    }
+                    if let Some(tail) = round.tail {
+                        rounds.settle(tail);
+                        flusher.queue.lock().unsettled -= 1;
+                    }
                 }
                 rounds.sync_journaled();
             }
@@ -77,20 +94,35 @@ impl Flusher {
         }
     }
 
-    /// Lets the thread end after what is queued now.
+    /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
+    pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
+        let mut queue = self.queue.lock();
+        queue.unsettled += partitions.len();
+        queue.tails.extend(partitions);
+        drop(queue);
+        self.ready.notify_one();
+    }
+
+    /// Whether something of what [`Flusher::settle`] asked for is not done.
+    pub fn is_settling(&self) -> bool {
+        self.queue.lock().unsettled > 0
+    }
+
+    /// Lets the thread end after what requests wait for now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
         self.ready.notify_one();
     }
 
-    fn next_round(&self) -> Option<Vec<Arc<Partition>>> {
+    fn next_round(&self) -> Option<Round> {
         let mut queue = self.queue.lock();
         loop {
-            if !queue.partitions.is_empty() {
-                return Some(std::mem::take(&mut queue.partitions));
-            }
-            if queue.stop {
+            if queue.stop && queue.partitions.is_empty() {
                 return None;
+            }
+            let tail = queue.tails.pop_front();
+            if tail.is_some() || !queue.partitions.is_empty() {
+                return Some(Round { partitions: std::mem::take(&mut queue.partitions), tail });
             }
             self.ready.wait(&mut queue);
         }
@@ -132,6 +164,17 @@ impl Rounds {
         large.extend(self.commit(small));
         self.sync(&large);
         self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), partitions.len() as u64);
+    }
+
+    /// Syncs a partition's own files, also what the journal holds of it.
+    fn settle(&self, partition: Arc<Partition>) {
+        if partition.open_view().is_none() {
+            return;
+        }
+        let started = self.clock.monotonic_nanos();
+        partition.begin_flush();
+        self.sync(&[partition]);
+        self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), 1);
     }
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
@@ -190,8 +233,9 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        partition.release_acks(mark.up_to);
+        // The mark first: who is released may append at once, and must not count what is durable by now.
         partition.set_sync_mark(mark);
+        partition.release_acks(mark.up_to);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
         }
@@ -234,7 +278,7 @@ impl Rounds {
     fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets.up_to()));
+                partition.with_open_log(|log| log.note_flushed(targets));
                 partition.set_sync_mark(mark);
                 partition.journaled.store(false, Ordering::Relaxed);
                 partition.release_acks(targets.up_to());
@@ -249,6 +293,12 @@ impl Rounds {
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
 fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+    if partition.disk_has_failed() {
+        // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
+        // the journal holds of it stays there for the next start.
+        partition.fail_acks();
+        return None;
+    }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();

@@ -1,5 +1,5 @@
 //! The housekeeper of a log directory: one thread that opens logs after start, syncs what nobody waits for, rolls and retains, writes
-//! checkpoints, and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
+//! checkpoints (by time, and by bytes: see [`super::tail`]), and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -13,12 +13,13 @@ use crate::replica::checkpoints::Checkpoints;
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
+use crate::replica::tail::TailBound;
 use crate::telemetry::Telemetry;
 
 /// How often the housekeeper looks whether something is due.
 const TICK: Duration = Duration::from_millis(500);
 
-/// When what has to happen, in milliseconds between two times. `u64::MAX` is never.
+/// When what has to happen: in milliseconds between two times, unless it says otherwise. `u64::MAX` is never.
 #[derive(Clone, Copy, Debug)]
 pub struct MaintenanceIntervals {
     /// Unless the policy is `os`: what was appended and not synced is synced after this long at the latest.
@@ -31,6 +32,8 @@ pub struct MaintenanceIntervals {
     pub producer_check_ms: u64,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
+    /// Bytes: a checkpoint is written early when a recovery would have to read more.
+    pub tail_bytes_max: u64,
 }
 
 /// Due again `interval` after it was last due.
@@ -99,6 +102,7 @@ impl Maintenance {
         let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
         let mut retention = Due::new(self.intervals.retention_ms, now);
         let mut producers = Due::new(self.intervals.producer_check_ms, now);
+        let mut tail = TailBound::new(self.intervals.tail_bytes_max);
         let mut saved = Checkpoints::default();
         while self.wait() {
             let now = self.clock.monotonic_ms();
@@ -117,7 +121,8 @@ impl Maintenance {
             }
             self.partitions.remove_doomed();
             self.remove_deleted_segments();
-            if checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+            let settled = tail.step(&self.partitions, &self.flusher);
+            if settled || checkpoint.is_now(now) || self.partitions.take_starts_moved() {
                 self.save_checkpoints(&mut saved);
             }
             self.telemetry.upkeep(now);

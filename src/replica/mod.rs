@@ -5,12 +5,16 @@ mod ack;
 mod append_rules;
 mod checkpoints;
 mod dir_health;
+#[cfg(test)]
+mod durability_tests;
 mod error;
 mod flusher;
 pub mod journal;
 mod maintenance;
 mod partition;
 mod partitions;
+mod sync_wait;
+mod tail;
 mod waiter;
 
 pub use ack::{AckTicket, AckWait};
@@ -21,4 +25,5 @@ pub use flusher::{FlushPolicy, Flusher};
 pub use maintenance::{Maintenance, MaintenanceIntervals};
 pub use partition::{Checkpointed, Partition, SyncMark};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
+pub use sync_wait::SyncWait;
 pub use waiter::{Waiter, Waiters};

@@ -123,9 +123,10 @@ impl Partition {
         self.leader_epoch() != NO_LEADER_EPOCH
     }
 
-    /// Begins (or goes on with) leading in `epoch`.
+    /// Begins (or goes on with) leading in `epoch`. A log that is not open yet hears of it when it opens.
     pub fn lead(&self, epoch: LeaderEpoch) {
         self.leader_epoch.store(epoch, Ordering::Release);
+        self.with_open_log(|log| log.assign_epoch(epoch));
     }
 
     /// Appends one validated batch of a client. The only place where this partition's records come from while it leads.
@@ -212,7 +213,7 @@ impl Partition {
             log_start_offset: checkpointed.log_start_offset,
         };
         match Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how) {
-            Ok((log, recovery)) => {
+            Ok((mut log, recovery)) => {
                 if recovery.truncated_bytes > 0 {
                     tracing::warn!(
                         partition = %self.identity.topic_partition,
@@ -220,6 +221,9 @@ impl Partition {
                         log_end_offset = log.log_end_offset(),
                         "cut an incomplete tail off the log"
                     );
+                }
+                if self.is_leader() {
+                    log.assign_epoch(self.leader_epoch());
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let _ = self.view.set(log.published());
@@ -265,9 +269,27 @@ impl Partition {
         self.durable_below.load(Ordering::Acquire) >= offset
     }
 
+    /// Whether `flush.messages` asks for a sync: of the records below `end`, as many as it says are not on the device.
+    pub fn flush_is_due(&self, end: Offset) -> bool {
+        let flush_messages = self.config.load().flush_messages;
+        flush_messages < i64::MAX && end.saturating_sub(self.durable_below.load(Ordering::Acquire)) >= flush_messages
+    }
+
+    /// Lets the device begin with what the next sync will ask for.
+    pub(super) fn start_writeback(&self) {
+        // A hint: what goes wrong here goes wrong again in the sync, which reports it.
+        if let Some(Ok(writeback)) = self.with_open_log(|log| log.writeback()) {
+            writeback.start();
+        }
+    }
+
+    pub(super) fn disk_has_failed(&self) -> bool {
+        self.health.failure().is_some()
+    }
+
     /// The newest view of a log that is open and not offline.
     pub(super) fn open_view(&self) -> Option<Arc<LogView>> {
-        if self.health.failure().is_some() || !self.is_open() {
+        if self.disk_has_failed() || !self.is_open() {
             return None;
         }
         self.view.get().map(|view| view.load_full())

@@ -31,12 +31,30 @@ impl Authorizer {
     /// What `who` may do to a resource, as the bit field of KIP-430 (bit n for the operation with code n).
     pub fn authorized_operations(self, who: &Principal, kind: ResourceKind, name: &str) -> i32 {
         let allowed = |what: &&Operation| self.decide(who, **what, kind, name) == Decision::Allow;
-        operations_of(kind).iter().filter(allowed).fold(0, |bits, what| bits | 1 << (*what as i8))
+        operations_of(kind).iter().filter(allowed).fold(0, |field, what| field | bit(*what))
     }
 }
 
+/// The bit field in an answer to somebody who did not ask for it.
+pub const OPERATIONS_NOT_ASKED: i32 = i32::MIN;
+
+/// Everything that can be done to a resource of this kind, as a bit field: what an answer says while there is no authorizer.
+pub const fn all_operations(kind: ResourceKind) -> i32 {
+    let operations = operations_of(kind);
+    let (mut field, mut at) = (0, 0);
+    while at < operations.len() {
+        field |= bit(operations[at]);
+        at += 1;
+    }
+    field
+}
+
+const fn bit(operation: Operation) -> i32 {
+    1 << (operation as i8)
+}
+
 /// The operations that exist for a kind of resource.
-fn operations_of(kind: ResourceKind) -> &'static [Operation] {
+const fn operations_of(kind: ResourceKind) -> &'static [Operation] {
     match kind {
         ResourceKind::Topic => &[Read, Write, Create, Delete, Alter, Describe, DescribeConfigs, AlterConfigs],
         ResourceKind::Group => &[Read, Delete, Describe, DescribeConfigs, AlterConfigs],
@@ -55,7 +73,11 @@ mod tests {
 
     #[test]
     fn without_rules_everything_is_allowed_as_kafka_reports_it() {
-        let operations = |kind| Authorizer::default().authorized_operations(&Principal::anonymous(), kind, "x");
+        let operations = |kind| {
+            let allowed = Authorizer::default().authorized_operations(&Principal::anonymous(), kind, "x");
+            assert_eq!(allowed, all_operations(kind));
+            allowed
+        };
         assert_eq!(operations(ResourceKind::Topic), 3576);
         assert_eq!(operations(ResourceKind::Group), 3400);
         assert_eq!(operations(ResourceKind::Cluster), 8096);

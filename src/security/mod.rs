@@ -3,5 +3,5 @@
 mod authorizer;
 mod principal;
 
-pub use authorizer::{Authorizer, Decision};
+pub use authorizer::{Authorizer, Decision, OPERATIONS_NOT_ASKED, all_operations};
 pub use principal::Principal;

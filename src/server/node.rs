@@ -11,12 +11,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
-use crate::api::configs::LogLevels;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{AdvertisedListener, Broker, BrokerOptions};
 use crate::base::NodeAddress;
-use crate::base::limits::OPEN_FILES_MAX;
+use crate::base::limits::{OPEN_FILES_MAX, TAIL_BYTES_MAX};
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::brokers::Registering;
@@ -117,7 +116,7 @@ impl Node {
             groups: groups.clone(),
             fetch_sessions: FetchSessions::new(settings.fetch.sessions_max),
             producer_ids: ProducerIds::default(),
-            log_levels: log_levels(&settings, log_control),
+            log_control,
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
@@ -389,11 +388,6 @@ fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
     }
 }
 
-fn log_levels(settings: &BrokerSettings, control: LogControl) -> LogLevels {
-    let set_filter = move |filter: &str| control.set_filter(filter).map_err(|error| error.to_string());
-    LogLevels::new(settings.log_level.clone(), Box::new(set_filter))
-}
-
 fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
     let flush_ms = match settings.flush.policy {
         // Whoever wants durability waits for it; what nobody waits for is synced so that a checkpoint can move on.
@@ -407,6 +401,7 @@ fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
         retention_ms: settings.log.retention_check_interval_ms,
         producer_check_ms: settings.producers.id_expiration_check_interval_ms,
         producer_expiration_ms: settings.producers.id_expiration_ms,
+        tail_bytes_max: TAIL_BYTES_MAX,
     }
 }
 

@@ -8,9 +8,12 @@ use crate::base::{Offset, PartitionIndex};
 use crate::coordinator::group::driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
 use crate::log::{AppendError, NewBatch};
 use crate::records::BatchHeader;
-use crate::replica::{AckTicket, FlushPolicy, Flusher, Partition, PartitionError, Partitions};
+use crate::replica::{FlushPolicy, Flusher, Partition, PartitionError, Partitions, SyncWait};
 
 pub const TOPIC: &str = "__consumer_offsets";
+
+/// What is committed to `__consumer_offsets` counts as if produced with `acks=all`.
+const ACKS_ALL: i16 = -1;
 
 /// Bytes read at once while a partition is loaded.
 const READ_BYTES_MAX: usize = 1 << 20;
@@ -32,14 +35,12 @@ impl ReplicaOffsetsLog {
 
     /// Resolves when everything below `below` is as durable as the policy asks.
     fn durable(&self, partition: &Arc<Partition>, below: Offset) -> CommitWait {
-        if self.policy != FlushPolicy::Sync {
-            return Box::pin(std::future::ready(Ok(())));
+        let wait = SyncWait::new(ACKS_ALL, self.policy);
+        wait.appended(&self.flusher, partition, below);
+        match wait.seal() {
+            Some(synced) => Box::pin(async move { if synced.await { Ok(()) } else { Err(CommitFailed::Storage) } }),
+            None => Box::pin(std::future::ready(Ok(()))),
         }
-        let ticket = AckTicket::new();
-        partition.claim_durable(below, &ticket);
-        ticket.seal();
-        self.flusher.request(partition);
-        Box::pin(async move { if ticket.wait().await { Ok(()) } else { Err(CommitFailed::Storage) } })
     }
 }
 
@@ -61,6 +62,9 @@ impl OffsetsLog for ReplicaOffsetsLog {
 
     fn read_from(&self, partition: PartitionIndex, offset: Offset) -> Result<Option<Bytes>, ReadFailed> {
         let failed = |error: &dyn std::fmt::Display| ReadFailed(error.to_string());
+        if let Some(reason) = self.partitions.failure() {
+            return Err(ReadFailed(format!("the log directory is out of service: {reason}")));
+        }
         let Some(partition) = self.partition(partition) else {
             return Err(ReadFailed("the partition is not here".to_owned()));
         };
@@ -95,6 +99,171 @@ fn refused(error: &PartitionError) -> AppendRefused {
     match error {
         PartitionError::NotLeader => AppendRefused::NotLeader,
         PartitionError::Append(AppendError::TooLarge { .. }) => AppendRefused::TooLarge,
+        PartitionError::Append(AppendError::Storage(error)) if error.is_disk_full() => AppendRefused::DiskFull,
         PartitionError::Offline(_) | PartitionError::Append(_) => AppendRefused::Storage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::thread::JoinHandle;
+
+    use super::*;
+    use crate::base::{ErrorCode, TopicId};
+    use crate::coordinator::group::words::{CommitOffsets, MemberRef, OffsetToCommit};
+    use crate::coordinator::group::{GroupConfig, GroupCoordinator};
+    use crate::host::sim::{Crash, SimHost};
+    use crate::log::LogEnv;
+    use crate::metadata::config::LogConfig;
+    use crate::metadata::{Image, MetadataRecord, PartitionState};
+    use crate::replica::Checkpoints;
+    use crate::replica::journal::{self, Journal};
+    use crate::telemetry::Telemetry;
+
+    /// A node's groups on a simulated disk, with one partition of `__consumer_offsets`.
+    struct Node {
+        sim: SimHost,
+        log: Arc<ReplicaOffsetsLog>,
+        groups: Arc<GroupCoordinator>,
+        flusher: Arc<Flusher>,
+        flusher_thread: JoinHandle<()>,
+    }
+
+    impl Node {
+        async fn start(sim: &SimHost) -> Node {
+            let (host, dir) = (sim.host(), PathBuf::from("/data"));
+            host.disk.create_dir_all(&dir).expect("a directory");
+            host.disk.sync_dir(&PathBuf::from("/")).expect("its name is kept");
+            journal::recover(&*host.disk, &dir).expect("a journal that can be read");
+            let journal = Journal::create(&*host.disk, &dir).expect("a journal");
+            let telemetry = Telemetry::new(0);
+            let partitions = Arc::new(Partitions::new(
+                LogEnv::new(host.clone(), 100),
+                dir.clone(),
+                1,
+                Box::new(|_, _| LogConfig::default()),
+                telemetry.clone(),
+                &Checkpoints::take(&*host.disk, &dir).expect("checkpoints"),
+            ));
+            partitions.apply(&image(), true);
+            let (flusher, flusher_thread) =
+                Flusher::start(Some(journal), host.clock.clone(), telemetry).expect("a thread");
+            let log = Arc::new(ReplicaOffsetsLog::new(partitions, flusher.clone(), FlushPolicy::Sync));
+            let node = Node { sim: sim.clone(), groups: groups(sim, &log), log, flusher, flusher_thread };
+            node.groups.clone().load_all().await;
+            node
+        }
+
+        async fn commit(&self, offset: Offset) -> Result<Vec<ErrorCode>, ErrorCode> {
+            let (topic_id, member) = (TopicId::ZERO, MemberRef { member_id: "", instance_id: None });
+            let offsets =
+                [OffsetToCommit { topic: "t", topic_id, partition: 0, offset, leader_epoch: -1, metadata: "" }];
+            let commit = CommitOffsets {
+                group: "g",
+                generation: -1,
+                member,
+                group_id_not_found_known: true,
+                retention_ms: None,
+                offsets: &offsets,
+            };
+            self.groups.commit_offsets(&commit).await
+        }
+
+        /// What clients are shown.
+        async fn shown(&self) -> Result<Vec<Offset>, ErrorCode> {
+            let fetched = self.groups.fetch_offsets("g", None, false).await?;
+            Ok(fetched.iter().flat_map(|topic| &topic.partitions).map(|one| one.offset).collect())
+        }
+
+        /// What somebody knows who reads the log from its beginning now.
+        async fn replayed(&self) -> Vec<Offset> {
+            let fresh = groups(&self.sim, &self.log);
+            fresh.clone().load_all().await;
+            offsets_of(&fresh)
+        }
+
+        /// The machine goes down with everything that is not synced, and comes up again.
+        async fn crash_and_restart(self, how: Crash) -> Node {
+            self.flusher.stop();
+            self.flusher_thread.join().expect("the flusher ends");
+            self.sim.disk.crash(how);
+            Node::start(&self.sim).await
+        }
+    }
+
+    fn groups(sim: &SimHost, log: &Arc<ReplicaOffsetsLog>) -> Arc<GroupCoordinator> {
+        Arc::new(GroupCoordinator::new(sim.host(), log.clone(), GroupConfig::default()))
+    }
+
+    fn offsets_of(groups: &GroupCoordinator) -> Vec<Offset> {
+        let mut offsets = Vec::new();
+        groups.for_each_offset(|_, _, _, offset| offsets.push(offset));
+        offsets
+    }
+
+    fn image() -> Image {
+        let mut image = Image::empty();
+        let topic = MetadataRecord::Topic {
+            id: TopicId::from_bytes([1; 16]),
+            name: TOPIC.into(),
+            partitions: vec![PartitionState::new(vec![1], vec![])],
+        };
+        image.apply(image.offset + 1, &topic).expect("applies");
+        image
+    }
+
+    fn done() -> Result<Vec<ErrorCode>, ErrorCode> {
+        Ok(vec![ErrorCode::NONE])
+    }
+
+    #[tokio::test]
+    async fn a_write_that_fails_ends_the_service_and_a_restart_finds_what_was_acknowledged() {
+        for how in [Crash::PowerLosesAll, Crash::PowerLosesSome, Crash::Process] {
+            let node = Node::start(&SimHost::new(11)).await;
+            assert_eq!(node.commit(5).await, done());
+            node.sim.disk.cut_power_at(1);
+            assert_eq!(node.commit(6).await, Err(ErrorCode::NOT_COORDINATOR));
+            assert_eq!(node.shown().await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+            node.groups.reload_distrusted().await;
+            assert_eq!(node.shown().await, Err(ErrorCode::NOT_COORDINATOR), "the directory is out of service");
+            assert_eq!(node.commit(7).await, Err(ErrorCode::NOT_COORDINATOR));
+
+            let node = node.crash_and_restart(how).await;
+            assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![5]), vec![5]), "{how:?}");
+            assert_eq!(node.commit(8).await, done());
+            assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![8]), vec![8]), "{how:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sync_that_fails_is_not_tried_again_and_nothing_of_it_is_shown() {
+        let node = Node::start(&SimHost::new(12)).await;
+        assert_eq!(node.commit(5).await, done());
+        node.sim.disk.fail_sync_at(1);
+        assert_eq!(node.commit(6).await, Err(ErrorCode::NOT_COORDINATOR));
+        let changes = node.sim.disk.write_count();
+        let wait = node.log.committed(0).expect("6 is not durable");
+        assert_eq!(wait.await, Err(CommitFailed::Storage));
+        assert_eq!(node.sim.disk.write_count(), changes, "the disk is not asked again");
+        node.groups.reload_distrusted().await;
+        for _ in 0..3 {
+            assert_eq!(node.shown().await, Err(ErrorCode::NOT_COORDINATOR));
+            assert_eq!(node.commit(7).await, Err(ErrorCode::NOT_COORDINATOR));
+        }
+        let node = node.crash_and_restart(Crash::PowerLosesAll).await;
+        assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![5]), vec![5]));
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_refuses_commits_and_heals() {
+        let node = Node::start(&SimHost::new(13)).await;
+        assert_eq!(node.commit(5).await, done());
+        node.sim.disk.set_capacity_bytes(node.sim.disk.used_bytes());
+        assert_eq!(node.commit(6).await, Err(ErrorCode::NOT_COORDINATOR));
+        assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![5]), vec![5]));
+        node.sim.disk.set_capacity_bytes(u64::MAX);
+        assert_eq!(node.commit(7).await, done());
+        assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![7]), vec![7]));
     }
 }

@@ -37,8 +37,26 @@ impl SourceFile {
     }
 
     pub fn says_outside_tests(&self, word: &str) -> bool {
-        let end = self.code.find("#[cfg(test)]").unwrap_or(self.code.len());
-        !self.is_test() && says(&self.code[..end], word)
+        says(self.code_outside_tests(), word)
+    }
+
+    pub fn count_outside_tests(&self, text: &str) -> usize {
+        self.code_outside_tests().matches(text).count()
+    }
+
+    /// Whether code that is no test says `field`, which may begin with the dot behind whatever has it.
+    pub fn says_field(&self, field: &str) -> bool {
+        let code = self.code_outside_tests();
+        let is_name = |character: char| character.is_alphanumeric() || character == '_';
+        let ends = |at: usize| !code[at + field.len()..].chars().next().is_some_and(is_name);
+        code.match_indices(field).any(|(at, _)| ends(at))
+    }
+
+    fn code_outside_tests(&self) -> &str {
+        if self.is_test() {
+            return "";
+        }
+        self.code.split("#[cfg(test)]").next().unwrap_or_default()
     }
 
     /// The folders behind `crate::`, in groups too.

@@ -80,8 +80,8 @@ fn acknowledged_records_are_there_once_and_in_order_after_kills() {
     let mut sent = 0;
     for _ in 0..kills() {
         // Kill while the client's queue is full, so that requests are in flight.
-        let goal = sender.deliveries().len() + 1500;
-        while sender.deliveries().len() < goal {
+        let goal = sender.delivered() + 1500;
+        while sender.delivered() < goal {
             sender
                 .send(&topic, sent, &Outgoing::to((sent % 3) as i32, sent.to_string()))
                 .expect("the client takes the record");

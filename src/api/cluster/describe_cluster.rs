@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use super::nodes::{self, Node};
-use super::{operations, text};
+use super::text;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ErrorCode;
 use crate::base::ids::NO_BROKER;
+use crate::security::{OPERATIONS_NOT_ASKED, all_operations};
 use crate::wire::messages::describe_cluster_response::DescribeClusterBroker;
 use crate::wire::messages::{BrokerId, DescribeClusterRequest, DescribeClusterResponse};
+use crate::wire::table::ResourceKind;
 
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
@@ -36,8 +38,8 @@ pub async fn handle(
     let image = broker.controller.quorum().image();
     let shown = image.brokers().filter(|one| !one.fenced || request.include_fenced_brokers);
     let brokers = shown.filter_map(|one| nodes::node(one, &broker.options, context)).map(described).collect();
-    let operations =
-        if request.include_cluster_authorized_operations { operations::ON_CLUSTER } else { operations::NOT_ASKED };
+    let asked = request.include_cluster_authorized_operations;
+    let operations = if asked { all_operations(ResourceKind::Cluster) } else { OPERATIONS_NOT_ASKED };
     Ok(DescribeClusterResponse::default()
         .with_cluster_id(text(&image.cluster_id))
         .with_controller_id(BrokerId(nodes::controller_id(&image)))

@@ -7,7 +7,6 @@ pub mod describe_log_dirs;
 pub mod describe_quorum;
 pub mod find_coordinator;
 pub mod nodes;
-pub mod operations;
 pub mod raft_voters;
 pub mod unregister_broker;
 pub mod unregister_controller;

@@ -129,7 +129,7 @@ fn logger_entries(name: &str, view: View<'_>) -> Result<Vec<Entry>, Refusal> {
         kind: 0,
         documentation: "",
     };
-    Ok(view.log_levels.levels().into_iter().map(entry).collect())
+    Ok(view.log_control.levels().into_iter().map(entry).collect())
 }
 
 fn shown(entry: &Entry, request: &DescribeConfigsRequest) -> DescribeConfigsResourceResult {
@@ -156,10 +156,10 @@ fn shown(entry: &Entry, request: &DescribeConfigsRequest) -> DescribeConfigsReso
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::LogLevels;
     use super::*;
     use crate::base::TopicId;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
+    use crate::telemetry::logs::LogControl;
 
     fn image() -> Image {
         let mut image = Image::empty();
@@ -186,7 +186,8 @@ mod tests {
             .with_configuration_keys(keys.map(|keys| keys.iter().map(|key| text(key)).collect()));
         let request = DescribeConfigsRequest::default().with_resources(vec![resource]).with_include_synonyms(true);
         let fixed = BTreeMap::from([("node.id".to_owned(), "1".to_owned())]);
-        let view = View { image: &image(), node_id: 1, fixed: &fixed, log_levels: &LogLevels::detached() };
+        let log_control = LogControl::detached("info,barnabas::api=debug").expect("a filter");
+        let view = View { image: &image(), node_id: 1, fixed: &fixed, log_control: &log_control };
         respond(&request, view).results.remove(0)
     }
 
@@ -228,6 +229,8 @@ mod tests {
         let result = describe(8, "1", Some(&["root"]));
         let root = &result.configs[0];
         assert_eq!((root.config_source, root.config_type, root.documentation.as_deref()), (6, 0, Some("")));
+        let api = &describe(8, "1", Some(&["barnabas.api"])).configs[0];
+        assert_eq!((root.value.as_deref(), api.value.as_deref()), (Some("INFO"), Some("DEBUG")));
     }
 
     #[test]

@@ -4,7 +4,6 @@ pub mod alter_configs;
 pub mod describe_configs;
 pub mod incremental_alter_configs;
 pub mod list_config_resources;
-pub mod log_levels;
 
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{BrokerId, ErrorCode};
@@ -13,9 +12,8 @@ use crate::controller::decide::{Decision, Refusal};
 use crate::metadata::Image;
 use crate::metadata::config::{BrokerLayers, Lookup};
 use crate::telemetry::Reason;
+use crate::telemetry::logs::{self, LogControl};
 use crate::wire::messages::StrBytes;
-
-pub use log_levels::LogLevels;
 
 /// What this node knows when it looks at configs.
 #[derive(Clone, Copy)]
@@ -24,7 +22,7 @@ struct View<'a> {
     node_id: BrokerId,
     /// What was set at start.
     fixed: &'a dyn Lookup,
-    log_levels: &'a LogLevels,
+    log_control: &'a LogControl,
 }
 
 impl<'a> View<'a> {
@@ -33,7 +31,7 @@ impl<'a> View<'a> {
             image,
             node_id: broker.options.node_id,
             fixed: &*broker.options.static_properties,
-            log_levels: &broker.log_levels,
+            log_control: &broker.log_control,
         }
     }
 
@@ -56,7 +54,7 @@ async fn change(
     let (node_id, fixed) = (broker.options.node_id, broker.options.static_properties.clone());
     let decide = move |image: &Image| {
         let below = BrokerLayers::of(image, node_id, &*fixed);
-        decide(image, &ConfigChange { node_id, below, loggers: log_levels::LOGGERS })
+        decide(image, &ConfigChange { node_id, below, loggers: logs::LOGGERS })
     };
     if validate_only {
         return Ok(decide(&broker.image()).reply.outcomes);
@@ -66,7 +64,7 @@ async fn change(
         .change(decide)
         .await
         .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
-    broker.log_levels.change(&reply.log_levels);
+    broker.log_control.change(reply.log_levels.iter().map(|change| (&*change.logger, change.level.as_deref())));
     log_changes(&reply.outcomes, context.client_id_or_empty());
     Ok(reply.outcomes)
 }

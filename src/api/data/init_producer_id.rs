@@ -31,7 +31,10 @@ pub async fn handle(
     }
     match broker.producer_ids.next(&broker.controller).await {
         Ok(Some(id)) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
-        Ok(None) => Ok(refused(ErrorCode::UNKNOWN_SERVER_ERROR)),
+        Ok(None) => {
+            tracing::error!("no producer id can be handed out: all there can be are used up");
+            Ok(refused(ErrorCode::UNKNOWN_SERVER_ERROR))
+        }
         Err(error) => {
             tracing::error!(%error, "no producer id can be handed out");
             Ok(refused(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))

@@ -1,5 +1,5 @@
 //! Produce (key 0), advertised from v0 (KAFKA-18659), accepted v3 to v13. Everything up to the append happens on the connection's
-//! own task; only `acks=all` waits, for the group commit of the disk.
+//! own task; only `acks=all` waits, for the group commit of the disk, and whoever appends the record that `flush.messages` waits for.
 //!
 //! v3 transactional id, v5 log start offset, v8 record errors (KIP-467), v9 flexible, v10 leader hints (KIP-951), v12 implicit
 //! AddPartitionsToTxn (KIP-890), v13 topic ids (KIP-516).
@@ -12,7 +12,7 @@ use crate::base::ids::NO_OFFSET;
 use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{AckTicket, FlushPolicy, Partition, TopicReplicas};
+use crate::replica::{Partition, SyncWait, TopicReplicas};
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
     BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
@@ -29,7 +29,7 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
         version: context.api_version,
         transactional: request.transactional_id.is_some(),
         acks_are_legal: matches!(acks, -1..=1),
-        ticket: (acks == -1 && broker.options.flush_policy == FlushPolicy::Sync).then(AckTicket::new),
+        wait: SyncWait::new(acks, broker.options.flush_policy),
         now: broker.host.clock.now_ms(),
     };
     let mut response = ProduceResponse::default();
@@ -41,17 +41,17 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     if acks == 0 {
         return acks_zero(&response);
     }
-    match produce.ticket {
-        Some(ticket) if !ticket.seal() => {
+    match produce.wait.seal() {
+        Some(synced) => {
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
-                if !ticket.wait().await {
+                if !synced.await {
                     fail_unsynced(&mut response);
                 }
                 dispatch::encode(&broker, api, &context, &response).map(Some)
             }))
         }
-        _ => match dispatch::encode(broker, api, context, &response) {
+        None => match dispatch::encode(broker, api, context, &response) {
             Ok(response) => Answer::Now(response),
             Err(refused) => Answer::Close(refused),
         },
@@ -94,7 +94,7 @@ struct Produce<'a> {
     version: i16,
     transactional: bool,
     acks_are_legal: bool,
-    ticket: Option<Arc<AckTicket>>,
+    wait: SyncWait,
     now: TimestampMs,
 }
 
@@ -177,10 +177,7 @@ impl Produce<'_> {
                 return failure(index, code).with_log_start_offset(log_start_offset(partition));
             }
         };
-        if let Some(ticket) = &self.ticket {
-            partition.claim_durable(appended.last_offset + 1, ticket);
-            self.broker.flusher.request(partition);
-        }
+        self.wait.appended(&self.broker.flusher, partition, appended.last_offset + 1);
         if !appended.duplicate {
             let messages = u64::try_from(batch.header.record_count).unwrap_or(0);
             replicas.metrics.produced(messages, batch.bytes.len() as u64);
@@ -198,6 +195,9 @@ fn log_start_offset(partition: &Partition) -> Offset {
 }
 
 fn rejected(index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+    if let RecordError::Compress { .. } = error {
+        tracing::error!(partition = %partition.identity.topic_partition, %error, "a batch cannot be stored as the topic wants it");
+    }
     let mut answer = failure(index, error.error_code()).with_log_start_offset(log_start_offset(partition));
     let issue = |issue: &RecordIssue| {
         BatchIndexAndErrorMessage::default()

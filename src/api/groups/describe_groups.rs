@@ -7,17 +7,16 @@ use crate::api::RequestContext;
 use crate::base::ErrorCode;
 use crate::coordinator::group::GroupCoordinator;
 use crate::coordinator::group::words::{GroupDescription, MemberDescription};
+use crate::security::all_operations;
 use crate::wire::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use crate::wire::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
+use crate::wire::table::ResourceKind;
 
 use super::text;
 
 const OPERATIONS_VERSION_MIN: i16 = 3;
 const INSTANCE_ID_VERSION_MIN: i16 = 4;
 const NOT_FOUND_VERSION_MIN: i16 = 6;
-
-/// Read, Delete, Describe, DescribeConfigs and AlterConfigs, as bits: what can be allowed on a group.
-const ALL_GROUP_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 
 pub fn handle(
     groups: &GroupCoordinator,
@@ -28,7 +27,7 @@ pub fn handle(
     let describe = |group: &GroupId| {
         let mut described = described(groups.describe(group), group, version).with_group_id(group.clone());
         if version >= OPERATIONS_VERSION_MIN && request.include_authorized_operations {
-            described.authorized_operations = ALL_GROUP_OPERATIONS;
+            described.authorized_operations = all_operations(ResourceKind::Group);
         }
         described
     };

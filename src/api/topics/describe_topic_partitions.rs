@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::partition_view::{PartitionView, broker_ids};
-use crate::api::cluster::{operations, text};
+use crate::api::cluster::text;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{ErrorCode, PartitionIndex};
 use crate::metadata::{Image, PartitionState, Topic, topic_name};
+use crate::security::all_operations;
 use crate::wire::messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
 use crate::wire::messages::{BrokerId, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse};
+use crate::wire::table::ResourceKind;
 
 pub async fn handle(
     broker: &Arc<Broker>,
@@ -111,7 +113,7 @@ fn described(name: &str) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic::default()
         .with_name(Some(text(name).into()))
         .with_is_internal(topic_name::is_internal(name))
-        .with_topic_authorized_operations(operations::ON_TOPIC)
+        .with_topic_authorized_operations(all_operations(ResourceKind::Topic))
 }
 
 fn partition(image: &Image, index: PartitionIndex, state: &PartitionState) -> DescribeTopicPartitionsResponsePartition {

@@ -8,17 +8,19 @@ use std::sync::Arc;
 
 use super::partition_view::{PartitionView, broker_ids};
 use crate::api::cluster::nodes::{self, Node};
-use crate::api::cluster::{operations, quorum_refusal, text};
+use crate::api::cluster::{quorum_refusal, text};
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::NO_BROKER;
 use crate::base::{ErrorCode, PartitionIndex, TopicId};
 use crate::controller::decide::create_topics::NewTopic;
 use crate::metadata::{Image, PartitionState, Topic, topic_name};
+use crate::security::all_operations;
 use crate::wire::messages::metadata_request::MetadataRequestTopic;
 use crate::wire::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
 use crate::wire::messages::{BrokerId, MetadataRequest, MetadataResponse, StrBytes};
+use crate::wire::table::ResourceKind;
 
 /// From here on a question may name topics by id.
 const IDS_ASKED_FROM: i16 = 12;
@@ -54,7 +56,7 @@ pub async fn handle(
         response.cluster_id = Some(text(&image.cluster_id));
     }
     if CLUSTER_OPERATIONS.contains(&version) && request.include_cluster_authorized_operations {
-        response.cluster_authorized_operations = operations::ON_CLUSTER;
+        response.cluster_authorized_operations = all_operations(ResourceKind::Cluster);
     }
     Ok(response)
 }
@@ -191,7 +193,7 @@ impl View<'_> {
         let mut topic = MetadataResponseTopic::default().with_error_code(error.code());
         // Told for a name that does not exist, too, but not for an unknown id.
         if self.with_operations && self.version >= 8 && error != ErrorCode::UNKNOWN_TOPIC_ID {
-            topic.topic_authorized_operations = operations::ON_TOPIC;
+            topic.topic_authorized_operations = all_operations(ResourceKind::Topic);
         }
         topic
     }

@@ -137,6 +137,10 @@ impl DiskFile for RealFile {
         self.0.set_len(len)
     }
 
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::KEEP_SIZE, 0, len)?)
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.0.sync_data()
     }

@@ -3,9 +3,11 @@
 mod clock;
 mod disk;
 mod entropy;
+mod memory;
 mod sled_store;
 
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use entropy::RealEntropy;
+pub use memory::refuse_huge_pages;
 pub use sled_store::SledStore;

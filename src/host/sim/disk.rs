@@ -128,7 +128,7 @@ impl State {
         });
         let named = dirs.flat_map(|dir| dir.seen.values());
         let sizes = named.map(|id| match self.nodes.get(*id) {
-            Some(Node::File(file)) => file.seen.len() as u64,
+            Some(Node::File(file)) => file.used_bytes() as u64,
             _ => 0,
         });
         sizes.sum()
@@ -362,7 +362,7 @@ impl DiskFile for SimFile {
         let mut state = self.state_to_write()?;
         let position = usize::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
         let cut = state.change()?;
-        let grows = (position + bytes.len()).saturating_sub(state.file(self.id)?.seen.len()) as u64;
+        let grows = (position + bytes.len()).saturating_sub(state.file(self.id)?.used_bytes()) as u64;
         let room = state.room();
         let mut keep = bytes.len();
         if grows > room {
@@ -394,6 +394,18 @@ impl DiskFile for SimFile {
         state.atomic_change()?;
         state.file(self.id)?.edit(Edit::SetLen(len));
         Ok(())
+    }
+
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state_to_write()?;
+        state.atomic_change()?;
+        let room = state.room();
+        let file = state.file(self.id)?;
+        let used = file.used_bytes() as u64;
+        let taken = len.max(used).min(used.saturating_add(room));
+        file.reserved = usize::try_from(taken).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // Like ext4: what there was is taken, and then it is too little.
+        if taken < len { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -514,6 +526,23 @@ mod tests {
         assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 0);
         disk.remove_file(Path::new("/d/a")).unwrap();
         assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 100);
+    }
+
+    #[test]
+    fn reserved_room_is_taken_but_not_seen_and_given_back_with_the_length() {
+        let disk = disk();
+        disk.set_capacity_bytes(100);
+        let file = create(&disk, "a", &[1; 10]);
+        file.reserve(60).unwrap();
+        assert_eq!((file.len().unwrap(), disk.used_bytes()), (10, 60));
+        let other = create(&disk, "b", &[2; 40]);
+        file.write_all_at(&[1; 50], 10).unwrap();
+        assert!(file.write_all_at(&[1], 60).is_err());
+        assert!(other.reserve(50).is_err());
+        disk.set_capacity_bytes(200);
+        other.reserve(90).unwrap();
+        other.set_len(40).unwrap();
+        assert_eq!(disk.used_bytes(), 100);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct FileNode {
     pub(super) seen: Vec<u8>,
     pub(super) durable: Vec<u8>,
     pub(super) unsynced: Vec<Edit>,
+    /// Bytes from the file's begin on that have their room, whether written or not.
+    pub(super) reserved: usize,
 }
 
 pub(super) enum Edit {
@@ -58,7 +60,14 @@ impl FileNode {
         }
     }
 
+    pub(super) fn used_bytes(&self) -> usize {
+        self.seen.len().max(self.reserved)
+    }
+
     pub(super) fn edit(&mut self, edit: Edit) {
+        if let Edit::SetLen(_) = edit {
+            self.reserved = 0;
+        }
         FileNode::apply(&mut self.seen, &edit);
         self.unsynced.push(edit);
     }

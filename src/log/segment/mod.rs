@@ -28,6 +28,9 @@ use crate::host::{DiskFile, OpenMode};
 use crate::records::BatchHeader;
 use state::State;
 
+/// Positions in an index file have 31 bits.
+pub(super) const SEGMENT_BYTES_MAX: u64 = i32::MAX as u64;
+
 /// Index entries that wait in memory before they are written out: one run for every 4 MiB of data.
 const PENDING_MAX: usize = 1024;
 
@@ -46,16 +49,44 @@ pub struct Segment {
     time_index: Arc<Slot>,
     /// The files carry the suffix of those that wait for removal.
     deleted: AtomicBool,
+    /// There may be room on the device behind the last batch that was taken for this file.
+    reserved: AtomicBool,
     state: RwLock<State>,
 }
 
 impl Segment {
-    /// Makes the empty segment that begins at `base_offset`.
-    pub(super) fn create(home: &Arc<Home>, base_offset: Offset) -> Result<Segment, LogError> {
+    /// Makes the empty segment that begins at `base_offset`. With `reserved_bytes` it asks for that much room on the device.
+    pub(super) fn create(
+        home: &Arc<Home>,
+        base_offset: Offset,
+        reserved_bytes: Option<u64>,
+    ) -> Result<Segment, LogError> {
         let segment = Segment::existing(home, base_offset, 0, 0, 0);
         let path = segment.path(LOG);
-        home.files.open(&segment.log, OpenMode::Truncate, || &path).context("create", &path)?;
+        let file = home.files.open(&segment.log, OpenMode::Truncate, || &path).context("create", &path)?;
+        if let Some(bytes) = reserved_bytes {
+            segment.may_have_reserved();
+            // A wish: where the file system cannot, or has not so much, the segment grows as it is written, and leaves what there is
+            // to others.
+            if file.reserve(bytes).is_err() {
+                segment.give_back_reserved();
+            }
+        }
         Ok(segment)
+    }
+
+    /// Room may be taken behind the last batch: [`Segment::give_back_reserved`] has something to do.
+    pub(super) fn may_have_reserved(&self) {
+        self.reserved.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives back the room that was reserved and not written to. What cannot be given back now goes with the file.
+    pub(super) fn give_back_reserved(&self) {
+        if self.reserved.swap(false, Ordering::Relaxed)
+            && let Ok(file) = self.file()
+        {
+            let _ = file.set_len(self.bytes());
+        }
     }
 
     /// A segment whose files are there, of the sizes that the directory shows. Nothing is opened.
@@ -73,6 +104,7 @@ impl Segment {
             index: Arc::default(),
             time_index: Arc::default(),
             deleted: AtomicBool::new(false),
+            reserved: AtomicBool::new(false),
             state: RwLock::new(State::new(bytes, index_bytes / 8, time_index_bytes / 12)),
         }
     }

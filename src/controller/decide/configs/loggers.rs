@@ -4,9 +4,7 @@ use super::edit::{Edit, EditOp};
 use super::{ConfigChange, refuse_doubled_keys};
 use crate::base::{BrokerId, ErrorCode};
 use crate::controller::decide::Refusal;
-
-/// The logger above all others.
-pub const ROOT_LOGGER: &str = "root";
+use crate::telemetry::logs::ROOT_LOGGER;
 
 const LEVELS: [&str; 6] = ["DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"];
 

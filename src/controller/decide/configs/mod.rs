@@ -14,7 +14,7 @@ use crate::metadata::config::{BrokerLayers, broker, validate_client_metrics, val
 use crate::metadata::{ConfigOverrides, ConfigResource, Image, MetadataRecord, ResourceKind, topic_name};
 
 pub use edit::{Edit, EditOp};
-pub use loggers::{LogLevelChange, ROOT_LOGGER};
+pub use loggers::LogLevelChange;
 
 /// One resource of an IncrementalAlterConfigs request.
 #[derive(Clone, Debug, PartialEq, Eq)]

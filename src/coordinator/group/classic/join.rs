@@ -52,7 +52,7 @@ impl ClassicGroup {
             // Only members without an instance id are sent away with an id.
             match join.instance_id {
                 None => Ok(HowToJoin::Add { member_id: join.member_id.clone() }),
-                Some(_) => Err((ErrorCode::UNKNOWN_SERVER_ERROR, join.member_id.clone())),
+                Some(_) => Err((ErrorCode::UNKNOWN_MEMBER_ID, join.member_id.clone())),
             }
         } else {
             self.how_a_member_joins(join).map_err(|code| (code, join.member_id.clone()))

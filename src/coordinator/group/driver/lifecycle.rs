@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{debug, error, info, warn};
 
 use super::log::AppendRefused;
-use super::shard::{Shard, Surroundings};
+use super::shard::{After, Shard, Surroundings};
 use super::{GroupCoordinator, load};
 use crate::base::{ErrorCode, MonotonicMs, PartitionIndex, TopicId};
 use crate::coordinator::group::admin::Deletions;
@@ -35,8 +35,8 @@ impl GroupCoordinator {
 
     /// Another broker leads the partition now, or nobody: whoever waits here is told NOT_COORDINATOR.
     pub fn unload(&self, partition: PartitionIndex) {
-        if let Some(shard) = usize::try_from(partition).ok().and_then(|index| self.shards.load().get(index).cloned()) {
-            shard.unload(None);
+        if let Some(shard) = self.shard(partition) {
+            shard.unload();
         }
     }
 
@@ -50,10 +50,12 @@ impl GroupCoordinator {
         self.delete_everywhere("offsets of deleted topics", |active| active.decide_topics_deleted(topics));
     }
 
-    /// Wakes groups when something is due and expires offsets from time to time. One task, spawned by the server, never ends.
+    /// Wakes groups when something is due, reads again what the log may have lost, and expires offsets from time to time. One task,
+    /// spawned by the server, never ends.
     pub async fn run_timers(self: Arc<Self>) {
         let mut next_expiry_ms = self.now().monotonic_ms + self.config.load().retention_check_interval_ms;
         loop {
+            self.reload_distrusted().await;
             self.tick_due_groups();
             let now_ms = self.now().monotonic_ms;
             if now_ms >= next_expiry_ms {
@@ -65,6 +67,7 @@ impl GroupCoordinator {
             tokio::select! {
                 () = task::sleep(Duration::from_millis(wake_ms.saturating_sub(now_ms))) => {}
                 () = self.timers.earlier_set() => {}
+                () = self.reloads.asked() => {}
             }
         }
     }
@@ -128,8 +131,9 @@ impl GroupCoordinator {
                 let (groups, records) = (loaded.machine.groups().count(), loaded.records);
                 let config = self.config.load();
                 let around = Surroundings { log: &*self.log, partition, config: &config, now: self.now() };
-                let Some(alarms) = shard.finish_load(number, loaded.machine, &around) else { return };
-                self.set_alarms(partition, alarms);
+                let Some(after) = shard.finish_load(number, loaded.machine, &around) else { return };
+                // A machine that comes straight from the log knows nothing that the log does not, whatever was refused since.
+                self.see_to(&shard, After { distrusted: None, ..after });
                 let took_ms = self.now().monotonic_ms.saturating_sub(begun_ms);
                 debug!(partition, groups, records, took_ms, "groups loaded");
             }

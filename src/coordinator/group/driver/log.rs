@@ -21,6 +21,10 @@ pub enum AppendRefused {
     NotEnoughReplicas,
     #[error("the batch is larger than the topic allows")]
     TooLarge,
+    /// Nothing can be written for now; what was written stands.
+    #[error("the disk is full")]
+    DiskFull,
+    /// The disk failed: it may have lost more than this batch.
     #[error("the log directory is out of service")]
     Storage,
 }
@@ -32,6 +36,7 @@ pub enum CommitFailed {
     NotLeader,
     #[error("the replicas took too long")]
     TimedOut,
+    /// The log may lack it.
     #[error("the log directory failed")]
     Storage,
 }
@@ -47,7 +52,7 @@ pub trait OffsetsLog: Send + Sync {
     /// Appends one batch (base offset 0, to be stamped) as the leader. Does not wait for the disk; called under a lock.
     fn append(&self, partition: PartitionIndex, batch: Bytes) -> Result<CommitWait, AppendRefused>;
 
-    /// The next whole batches from `offset` on, `None` at the end. May block.
+    /// The next whole batches from `offset` on, `None` at the end. An error where the disk is not trusted any more. May block.
     fn read_from(&self, partition: PartitionIndex, offset: Offset) -> Result<Option<Bytes>, ReadFailed>;
 
     fn log_end(&self, partition: PartitionIndex) -> Offset;

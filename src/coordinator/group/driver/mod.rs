@@ -6,6 +6,7 @@ mod batch;
 mod lifecycle;
 mod load;
 pub mod log;
+mod reload;
 mod requests;
 mod shard;
 mod timers;
@@ -16,7 +17,8 @@ use std::sync::atomic::AtomicU64;
 use arc_swap::ArcSwap;
 
 use self::log::OffsetsLog;
-use self::shard::{Active, Alarm, Shard, Surroundings};
+use self::reload::Reloads;
+use self::shard::{Active, After, Alarm, Shard, Surroundings};
 use self::timers::Timers;
 use super::config::GroupConfig;
 use super::words::Now;
@@ -32,6 +34,7 @@ pub struct GroupCoordinator {
     shards: ArcSwap<Vec<Arc<Shard>>>,
     timers: Timers,
     loads: AtomicU64,
+    reloads: Reloads,
 }
 
 impl GroupCoordinator {
@@ -43,6 +46,7 @@ impl GroupCoordinator {
             shards: ArcSwap::from_pointee(Vec::new()),
             timers: Timers::default(),
             loads: AtomicU64::new(0),
+            reloads: Reloads::default(),
         }
     }
 
@@ -108,14 +112,21 @@ impl GroupCoordinator {
         let shard = shard.ok_or(ErrorCode::NOT_COORDINATOR)?;
         let config = self.config.load();
         let around = Surroundings { log: &*self.log, partition, config: &config, now: self.now() };
-        let (output, alarms) = shard.with(|active| work(active, &around))?;
-        self.set_alarms(partition, alarms);
+        let (output, after) = shard.with(|active| work(active, &around))?;
+        self.see_to(shard, after);
         Ok(output)
     }
 
-    fn set_alarms(&self, partition: PartitionIndex, alarms: Vec<Alarm>) {
-        for Alarm { group, at_ms, instead_of_ms } in alarms {
-            self.timers.arm(partition, group, at_ms, instead_of_ms);
+    fn shard(&self, partition: PartitionIndex) -> Option<Arc<Shard>> {
+        usize::try_from(partition).ok().and_then(|index| self.shards.load().get(index).cloned())
+    }
+
+    fn see_to(&self, shard: &Arc<Shard>, after: After) {
+        for Alarm { group, at_ms, instead_of_ms } in after.alarms {
+            self.timers.arm(shard.partition, group, at_ms, instead_of_ms);
+        }
+        if let Some(load) = after.distrusted {
+            self.distrust(shard, load);
         }
     }
 }

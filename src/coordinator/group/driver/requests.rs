@@ -34,7 +34,7 @@ impl GroupCoordinator {
         };
         match self.ask(&group, decide).await {
             Ok(Reply::Join(reply)) => reply,
-            Ok(_) => JoinReply::refused(ErrorCode::UNKNOWN_SERVER_ERROR, member_id),
+            Ok(_) => JoinReply::refused(mismatched(&group), member_id),
             Err(code) => JoinReply::refused(code, member_id),
         }
     }
@@ -50,7 +50,7 @@ impl GroupCoordinator {
         };
         match self.ask(&group, decide).await {
             Ok(Reply::Sync(reply)) => reply,
-            Ok(_) => SyncReply::refused(ErrorCode::UNKNOWN_SERVER_ERROR),
+            Ok(_) => SyncReply::refused(mismatched(&group)),
             Err(code) => SyncReply::refused(code),
         }
     }
@@ -86,7 +86,7 @@ impl GroupCoordinator {
         let decide = |active: &Active, reply_to, _: &Surroundings<'_>| active.machine.decide_leave(&leave, reply_to);
         match self.ask(&group, decide).await? {
             Reply::Leave(codes) => Ok(codes),
-            _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
+            _ => Err(mismatched(&group)),
         }
     }
 
@@ -196,16 +196,13 @@ impl GroupCoordinator {
         }
     }
 
-    /// What the log lost, the machine must not know: it is dropped, and read again by whoever leads next.
+    /// What the log lost, the machine must not know.
     fn on_commit(&self, group: &str, load: u64, committed: Result<(), CommitFailed>) -> Result<(), ErrorCode> {
         let Err(failed) = committed else { return Ok(()) };
         if failed == CommitFailed::Storage
-            && let Some(partition) = self.partition_of(group)
-            && let Some(shard) =
-                usize::try_from(partition).ok().and_then(|index| self.shards.load().get(index).cloned())
+            && let Some(shard) = self.partition_of(group).and_then(|partition| self.shard(partition))
         {
-            tracing::error!(partition, "a write to __consumer_offsets failed; its groups are not served any more");
-            shard.unload(Some(load));
+            self.distrust(&shard, load);
         }
         Err(match failed {
             CommitFailed::NotLeader | CommitFailed::Storage => ErrorCode::NOT_COORDINATOR,
@@ -223,4 +220,10 @@ impl GroupCoordinator {
         let prefix = prefix.get(..end).unwrap_or_default();
         format!("{prefix}-{}", self.host.entropy.uuid().hyphenated()).into()
     }
+}
+
+/// A reply of another kind than was asked for can only be a mistake of ours.
+fn mismatched(group: &str) -> ErrorCode {
+    tracing::error!(group, "a reply of the group is of another kind than the request");
+    ErrorCode::UNKNOWN_SERVER_ERROR
 }

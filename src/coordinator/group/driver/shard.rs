@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use parking_lot::Mutex;
@@ -46,8 +47,19 @@ pub struct Active {
     load: u64,
     waiting: HashMap<ReplyTo, oneshot::Sender<Delivered>>,
     next_reply: u64,
-    /// Ticks to ask for once the lock is released.
-    alarms: Vec<Alarm>,
+    /// Whether the log said already that a batch was too large: clients can cause that as often as they like.
+    told_too_large: bool,
+    /// What is to be done once the lock is released.
+    after: After,
+}
+
+/// What follows from work on a shard and is done without its lock.
+#[derive(Default)]
+pub struct After {
+    /// Ticks to ask for.
+    pub alarms: Vec<Alarm>,
+    /// The load whose machine may know more than the log does.
+    pub distrusted: Option<u64>,
 }
 
 /// A tick that is wanted.
@@ -71,11 +83,11 @@ impl Shard {
     }
 
     /// Does `work` on the loaded machine. COORDINATOR_LOAD_IN_PROGRESS while it loads, NOT_COORDINATOR where it is not.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Active) -> T) -> Result<(T, Vec<Alarm>), ErrorCode> {
+    pub fn with<T>(&self, work: impl FnOnce(&mut Active) -> T) -> Result<(T, After), ErrorCode> {
         match &mut *self.state.lock() {
             State::Active(active) => {
                 let output = work(active);
-                Ok((output, std::mem::take(&mut active.alarms)))
+                Ok((output, std::mem::take(&mut active.after)))
             }
             State::Loading(_) => Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
             State::Absent => Err(ErrorCode::NOT_COORDINATOR),
@@ -87,18 +99,25 @@ impl Shard {
     }
 
     /// False when the partition moved on while it was read; then the machine is dropped.
-    pub fn finish_load(&self, load: u64, machine: Machine, around: &Surroundings<'_>) -> Option<Vec<Alarm>> {
+    pub fn finish_load(&self, load: u64, machine: Machine, around: &Surroundings<'_>) -> Option<After> {
         let mut state = self.state.lock();
         if !matches!(&*state, State::Loading(current) if *current == load) {
             return None;
         }
-        let mut active = Active { machine, load, waiting: HashMap::new(), next_reply: 0, alarms: Vec::new() };
+        let mut active = Active {
+            machine,
+            load,
+            waiting: HashMap::new(),
+            next_reply: 0,
+            told_too_large: false,
+            after: After::default(),
+        };
         for (group, effects) in active.machine.note_loaded(around.now, around.config) {
             active.carry_on(&group, effects, None, around);
         }
-        let alarms = std::mem::take(&mut active.alarms);
+        let after = std::mem::take(&mut active.after);
         *state = State::Active(active);
-        Some(alarms)
+        Some(after)
     }
 
     pub fn abandon_load(&self, load: u64) {
@@ -108,17 +127,27 @@ impl Shard {
         }
     }
 
-    /// Gives the partition up. With a load number, only if it is still that one. Whoever waits is told NOT_COORDINATOR.
-    pub fn unload(&self, only_load: Option<u64>) {
+    /// Gives the partition up. Whoever waits is told NOT_COORDINATOR.
+    pub fn unload(&self) {
+        drop_machine(std::mem::replace(&mut *self.state.lock(), State::Absent));
+    }
+
+    /// Drops the machine of `load`, for it to be read again as load number `next`. Whoever waits is told NOT_COORDINATOR. False when
+    /// that machine is gone already.
+    pub fn begin_reload(&self, load: u64, next: u64) -> bool {
         let mut state = self.state.lock();
-        let is_that_one = |load| matches!(&*state, State::Active(active) if active.load == load);
-        if only_load.is_some_and(|load| !is_that_one(load)) {
-            return;
+        let is_that_one = matches!(&*state, State::Active(active) if active.load == load);
+        if is_that_one {
+            drop_machine(std::mem::replace(&mut *state, State::Loading(next)));
         }
-        if let State::Active(mut active) = std::mem::replace(&mut *state, State::Absent) {
-            let effects = active.machine.note_unloaded();
-            active.deliver(effects.replies, None);
-        }
+        is_that_one
+    }
+}
+
+fn drop_machine(state: State) {
+    if let State::Active(mut active) = state {
+        let effects = active.machine.note_unloaded();
+        active.deliver(effects.replies, None);
     }
 }
 
@@ -176,7 +205,7 @@ impl Active {
         if let Some(at_ms) = effects.wake_at_ms
             && let Arm::Anew { instead_of_ms } = self.machine.arm(group, at_ms)
         {
-            self.alarms.push(Alarm { group: group.clone(), at_ms, instead_of_ms });
+            self.after.alarms.push(Alarm { group: group.clone(), at_ms, instead_of_ms });
         }
         if effects.complete_join {
             let decision = self.machine.decide_complete_join(group, around.now);
@@ -216,11 +245,27 @@ impl Active {
         records: [Record<'r>; N],
         around: &Surroundings<'_>,
     ) -> Result<CommitWait, AppendRefused> {
-        let wait = around.log.append(around.partition, batch::build(&records, around.now.timestamp_ms))?;
+        let wait = self.append(batch::build(&records, around.now.timestamp_ms), around)?;
         for record in records {
             self.machine.replay(record);
         }
         Ok(wait)
+    }
+
+    /// What a batch that the disk refused would have done has not happened. But the disk may have lost earlier ones too, which nobody
+    /// waited for or whose fate is not known yet: then the machine is not to be believed either.
+    fn append(&mut self, batch: Bytes, around: &Surroundings<'_>) -> Result<CommitWait, AppendRefused> {
+        let bytes = batch.len();
+        let appended = around.log.append(around.partition, batch);
+        match &appended {
+            Err(AppendRefused::Storage) => self.after.distrusted = Some(self.load),
+            Err(refused @ AppendRefused::TooLarge) if !self.told_too_large => {
+                tracing::error!(partition = around.partition, bytes, %refused, "group records are refused; said once a load");
+                self.told_too_large = true;
+            }
+            _ => {}
+        }
+        appended
     }
 
     /// OffsetCommit. The codes are those of the offsets, in their order; nothing to wait for when none was accepted.
@@ -235,7 +280,7 @@ impl Active {
         let mut wait = None;
         if codes.iter().any(|code| code.is_none()) {
             let batch = batch::build(decided.iter().flatten(), around.now.timestamp_ms);
-            wait = Some(around.log.append(around.partition, batch).map_err(AppendRefused::code_for_offsets)?);
+            wait = Some(self.append(batch, around).map_err(AppendRefused::code_for_offsets)?);
             for record in decided.into_iter().flatten() {
                 self.machine.replay(record);
             }
@@ -253,7 +298,7 @@ impl Active {
         let records: Vec<Record<'_>> = deletions.records().collect();
         let mut wait = None;
         for chunk in records.chunks(DELETIONS_PER_BATCH) {
-            wait = Some(around.log.append(around.partition, batch::build(chunk, around.now.timestamp_ms))?);
+            wait = Some(self.append(batch::build(chunk, around.now.timestamp_ms), around)?);
             for record in chunk {
                 self.machine.replay(record.clone());
             }
@@ -266,7 +311,7 @@ impl AppendRefused {
     pub fn code_for_groups(self) -> ErrorCode {
         match self {
             AppendRefused::NotEnoughReplicas => ErrorCode::COORDINATOR_NOT_AVAILABLE,
-            AppendRefused::NotLeader | AppendRefused::Storage => ErrorCode::NOT_COORDINATOR,
+            AppendRefused::NotLeader | AppendRefused::DiskFull | AppendRefused::Storage => ErrorCode::NOT_COORDINATOR,
             AppendRefused::TooLarge => ErrorCode::UNKNOWN_SERVER_ERROR,
         }
     }

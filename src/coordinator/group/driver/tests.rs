@@ -1,7 +1,6 @@
 //! Facts about the driver, over a log in memory whose commits are held back or fail when a test says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::poll_immediate;
@@ -30,7 +29,7 @@ struct MemoryPartition {
 struct MemoryLog {
     partitions: Vec<Mutex<MemoryPartition>>,
     fate: watch::Sender<Fate>,
-    refuses: AtomicBool,
+    refuses: Mutex<Option<AppendRefused>>,
 }
 
 impl MemoryLog {
@@ -38,7 +37,7 @@ impl MemoryLog {
         Arc::new(MemoryLog {
             partitions: (0..PARTITIONS).map(|_| Mutex::default()).collect(),
             fate: watch::channel(Some(Ok(()))).0,
-            refuses: AtomicBool::new(false),
+            refuses: Mutex::new(None),
         })
     }
 
@@ -48,6 +47,13 @@ impl MemoryLog {
         batch[..8].copy_from_slice(&partition.end.to_be_bytes());
         let (start, end) = (partition.end, BatchHeader::parse(&batch).map_or(0, |header| header.next_offset()));
         partition.batches.push((start, batch));
+        partition.end = end;
+    }
+
+    /// Loses everything from `end` on.
+    fn cut(&self, partition: PartitionIndex, end: Offset) {
+        let mut partition = self.partitions[partition as usize].lock();
+        partition.batches.retain(|(start, _)| *start < end);
         partition.end = end;
     }
 
@@ -68,8 +74,8 @@ impl OffsetsLog for MemoryLog {
     }
 
     fn append(&self, partition: PartitionIndex, batch: Bytes) -> Result<CommitWait, AppendRefused> {
-        if self.refuses.load(Ordering::Relaxed) {
-            return Err(AppendRefused::NotEnoughReplicas);
+        if let Some(refused) = *self.refuses.lock() {
+            return Err(refused);
         }
         assert!(crate::records::crc_is_valid(&batch));
         self.put(partition, &batch);
@@ -305,20 +311,108 @@ async fn a_parked_join_is_answered_when_the_partition_is_given_up() {
 #[tokio::test]
 async fn what_the_log_refuses_is_not_done() {
     let (log, _, groups) = loaded().await;
-    log.refuses.store(true, Ordering::Relaxed);
+    *log.refuses.lock() = Some(AppendRefused::NotEnoughReplicas);
     let offsets = [offset(5)];
     assert_eq!(groups.commit_offsets(&commit("g", &offsets)).await, Err(ErrorCode::COORDINATOR_NOT_AVAILABLE));
     assert_eq!(groups.join(join("g")).await.error, ErrorCode::COORDINATOR_NOT_AVAILABLE);
     assert_eq!(groups.describe("g"), Ok(None));
 }
 
+/// Everything of a coordinator that requests can see.
+async fn picture(groups: &GroupCoordinator) -> (Vec<GroupListing>, Vec<GroupDescription>, Vec<(String, Offset)>) {
+    let listed = groups.list().unwrap_or_else(|code| panic!("{code:?}"));
+    let described = listed.iter().filter_map(|group| groups.describe(&group.group).ok().flatten()).collect();
+    let mut offsets = Vec::new();
+    groups.for_each_offset(|group, topic, partition, offset| {
+        offsets.push((format!("{group} {topic}-{partition}"), offset))
+    });
+    offsets.sort();
+    (listed, described, offsets)
+}
+
 #[tokio::test]
 async fn what_the_disk_lost_is_forgotten_here_too() {
+    let (log, host, groups) = loaded().await;
+    let first = groups.join(join("g")).await;
+    groups.sync(leader_sync("g", &first.member_id, 1)).await;
+    let (kept, lost) = ([offset(5)], [offset(9)]);
+    let member = MemberRef { member_id: &first.member_id, instance_id: None };
+    let by_member = |offsets| CommitOffsets { generation: 1, member, ..commit("g", offsets) };
+    assert_eq!(groups.commit_offsets(&by_member(&kept)).await, Ok(vec![ErrorCode::NONE]));
+    let mut parked = Box::pin(groups.join(join("g")));
+    assert!(poll_immediate(&mut parked).await.is_none());
+    let partition = groups.partition_of("g").unwrap_or(-1);
+    let end = log.log_end(partition);
+
+    log.fate.send_replace(Some(Err(CommitFailed::Storage)));
+    assert_eq!(groups.commit_offsets(&by_member(&lost)).await, Err(ErrorCode::NOT_COORDINATOR));
+    log.cut(partition, end);
+    log.fate.send_replace(Some(Ok(())));
+    assert_eq!(parked.await.error, ErrorCode::NOT_COORDINATOR);
+    assert_eq!(committed(&groups, "g").await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+
+    groups.reload_distrusted().await;
+    assert_eq!(committed(&groups, "g").await, Ok(5));
+    assert_eq!(groups.heartbeat("g", member, 1), ErrorCode::NONE);
+    let replayed = coordinator(&log, &host);
+    replayed.clone().load_all().await;
+    assert_eq!(picture(&groups).await, picture(&replayed).await);
+    assert_eq!(groups.commit_offsets(&by_member(&lost)).await, Ok(vec![ErrorCode::NONE]));
+}
+
+#[tokio::test]
+async fn a_failure_that_nobody_waited_for_shows_at_the_next_append() {
     let (log, _, groups) = loaded().await;
+    let (kept, lost) = ([offset(5)], [offset(9)]);
+    assert_eq!(groups.commit_offsets(&commit("g", &kept)).await, Ok(vec![ErrorCode::NONE]));
+    let partition = groups.partition_of("g").unwrap_or(-1);
+    let end = log.log_end(partition);
+    log.fate.send_replace(None);
+    let (gone, next) = (commit("g", &lost), commit("g", &kept));
+    let mut waits = Box::pin(groups.commit_offsets(&gone));
+    assert!(poll_immediate(&mut waits).await.is_none());
+    drop(waits);
+    log.cut(partition, end);
+
+    *log.refuses.lock() = Some(AppendRefused::Storage);
+    assert_eq!(groups.commit_offsets(&next).await, Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(groups.describe("g"), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
+    log.fate.send_replace(Some(Ok(())));
+    groups.reload_distrusted().await;
+    assert_eq!(committed(&groups, "g").await, Ok(5));
+}
+
+#[tokio::test]
+async fn a_full_disk_takes_nothing_away() {
+    let (log, host, groups) = loaded().await;
+    let (kept, refused) = ([offset(5)], [offset(9)]);
+    assert_eq!(groups.commit_offsets(&commit("g", &kept)).await, Ok(vec![ErrorCode::NONE]));
+    *log.refuses.lock() = Some(AppendRefused::DiskFull);
+    assert_eq!(groups.commit_offsets(&commit("g", &refused)).await, Err(ErrorCode::NOT_COORDINATOR));
+    assert_eq!(committed(&groups, "g").await, Ok(5));
+    let replayed = coordinator(&log, &host);
+    replayed.clone().load_all().await;
+    assert_eq!(picture(&groups).await, picture(&replayed).await);
+}
+
+#[tokio::test]
+async fn a_reload_comes_by_itself() {
+    let (log, host) = (MemoryLog::new(), SimHost::new(7));
+    let groups = coordinator(&log, &host);
+    groups.clone().load_all().await;
     log.fate.send_replace(Some(Err(CommitFailed::Storage)));
     let offsets = [offset(5)];
     assert_eq!(groups.commit_offsets(&commit("g", &offsets)).await, Err(ErrorCode::NOT_COORDINATOR));
-    assert_eq!(groups.describe("g"), Err(ErrorCode::NOT_COORDINATOR));
+    log.fate.send_replace(Some(Ok(())));
+    let served = async {
+        while groups.describe("g").is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = groups.clone().run_timers() => unreachable!(),
+    }
 }
 
 #[tokio::test]

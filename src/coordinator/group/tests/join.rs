@@ -45,6 +45,14 @@ fn an_id_that_was_handed_out_is_forgotten_after_the_session_time() {
 }
 
 #[test]
+fn an_id_that_was_handed_out_belongs_to_a_member_without_an_instance_id() {
+    let mut bench = Bench::new();
+    refusal(&mut bench, Join { member_id_required: true, ..newcomer("a") });
+    let with_instance = Join { instance_id: Some("one".into()), ..member("a") };
+    assert_eq!(refusal(&mut bench, with_instance), (ErrorCode::UNKNOWN_MEMBER_ID, "a".to_owned()));
+}
+
+#[test]
 fn an_id_that_nobody_has_is_refused_and_makes_no_group() {
     let mut bench = Bench::new();
     assert_eq!(refusal(&mut bench, member("x")), (ErrorCode::UNKNOWN_MEMBER_ID, "x".to_owned()));
