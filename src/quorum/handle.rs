@@ -189,11 +189,11 @@ impl Quorum {
             biased;
             _ = leadership.wait_for(|leadership| leadership.is_me) => Ok(()),
             failed = metrics.wait_for(|metrics| metrics.running_state.is_err()) => {
-                let state = failed.map(|metrics| metrics.running_state.clone());
-                Err(QuorumError::Storage(match state {
-                    Ok(Err(fatal)) => fatal.to_string(),
-                    _ => "the metadata quorum did not start".to_owned(),
-                }))
+                let reason = match &failed {
+                    Ok(metrics) => metrics.running_state.as_ref().err().map(ToString::to_string),
+                    Err(_) => None,
+                };
+                Err(QuorumError::Storage(reason.unwrap_or_else(|| "the metadata quorum did not start".to_owned())))
             }
         }
     }

@@ -137,16 +137,15 @@ fn parse(filter: &str) -> Result<Levels, LogError> {
     Ok(own.chain(root).collect())
 }
 
-/// The consensus library speaks of each step and takes a node that is away for an error; the quorum says what matters of it. Who wants it
-/// all names it in the filter.
+/// The consensus library speaks of each step and takes a node that is away for an error; the quorum says what matters of it. Who
+/// wants it all gives it a level.
 const QUIET: &str = "openraft";
 
 fn targets(levels: &Levels) -> Targets {
     let of_all = levels.get(ROOT_LOGGER).map_or(LevelFilter::OFF, |level| threshold(level));
     let own = levels.iter().filter(|(target, _)| *target != ROOT_LOGGER);
-    let own = own.map(|(target, level)| (target.clone(), threshold(level)));
-    let quiet = (!levels.contains_key(QUIET)).then(|| (QUIET.to_owned(), LevelFilter::OFF));
-    Targets::new().with_targets(quiet).with_targets(own).with_default(of_all)
+    let quiet = Targets::new().with_target(QUIET, LevelFilter::OFF);
+    quiet.with_targets(own.map(|(target, level)| (target.clone(), threshold(level)))).with_default(of_all)
 }
 
 /// Nothing is worse than an error here, so FATAL shows errors.

@@ -278,7 +278,7 @@ async fn with_a_power_cut(seed: u64, count: u64) -> u64 {
         offset = cluster.propose(vec![topic(number)]).await;
     }
     let writes = cluster.machine(2).sim.disk.write_count();
-    let crash = if count % 2 == 0 { Crash::PowerLosesAll } else { Crash::PowerLosesSome };
+    let crash = if count.is_multiple_of(2) { Crash::PowerLosesAll } else { Crash::PowerLosesSome };
     cluster.kill(2, crash);
     let returned = cluster.restart(2).await;
     until(&returned, offset).await.unwrap_or_else(|| panic!("write {count}: at {}", returned.image().offset));

@@ -65,8 +65,7 @@ async fn run(seed: u64) -> Vec<String> {
         let disk = &cluster.machine(id).sim.disk;
         note(&trace, since, format!("node {id}: {} writes, {} bytes", disk.write_count(), disk.used_bytes()));
     }
-    let trace = trace.lock().clone();
-    trace
+    std::mem::take(&mut *trace.lock())
 }
 
 fn trace(seed: u64) -> Vec<String> {
