@@ -176,7 +176,8 @@ impl Lifecycle {
                     ErrorCode::NONE => {
                         heard = self.broker.host.clock.monotonic_ms();
                         self.note(&answer);
-                        if answer.is_fenced { interval.min(PAUSE_FIRST * 5) } else { interval }
+                        let is_changing = answer.is_fenced || self.wishes.lock().stop;
+                        if is_changing { interval.min(PAUSE_FIRST * 5) } else { interval }
                     }
                     ErrorCode::STALE_BROKER_EPOCH | ErrorCode::BROKER_ID_NOT_REGISTERED => {
                         tracing::warn!(
