@@ -36,7 +36,8 @@ impl World {
     fn new(seed: u64) -> World {
         task::block_inline();
         let net = SimNet::new(seed);
-        let machines = (1..).zip(NAMES).map(|(number, name)| SimHost::on(&net, name, ip(number), seed + u64::from(number)));
+        let machines =
+            (1..).zip(NAMES).map(|(number, name)| SimHost::on(&net, name, ip(number), seed + u64::from(number)));
         World { machines: machines.collect(), client: net.machine("client", ip(9)), net }
     }
 
