@@ -168,7 +168,7 @@ async fn a_silent_line_is_replaced() {
     };
     let (answer, mut old) = tokio::join!(near, far);
     assert_eq!(answer, Err(PeerError::TimedOut(address.clone())));
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    crate::host::task::sleep(Duration::from_secs(5)).await;
     assert!(old.request().await.is_none(), "the old connection is closed");
     net.heal_all();
     let far = async {

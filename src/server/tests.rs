@@ -89,12 +89,12 @@ async fn within<T>(seconds: u64, work: impl Future<Output = T>) -> T {
 
 /// Runs `work` where nodes can run.
 async fn locally(work: impl Future<Output = ()>) {
-    LocalSet::new().run_until(work).await;
+    LocalSet::new().run_until(Box::pin(work)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn three_nodes_in_one_thread_form_a_cluster_and_make_a_topic_through_any_of_them() {
-    locally(async {
+    locally(Box::pin(async {
         let world = World::new(1);
         let nodes = [world.start(0).await, world.start(1).await, world.start(2).await];
         for node in &nodes {
@@ -107,13 +107,13 @@ async fn three_nodes_in_one_thread_form_a_cluster_and_make_a_topic_through_any_o
         for node in nodes {
             within(60, node.stop()).await.unwrap();
         }
-    })
+    }))
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_crashes_is_replaced_as_controller_and_comes_back() {
-    locally(async {
+    locally(Box::pin(async {
         let world = World::new(2);
         let mut nodes = vec![world.start(0).await, world.start(1).await, world.start(2).await];
         for node in &nodes {
@@ -137,6 +137,6 @@ async fn a_node_that_crashes_is_replaced_as_controller_and_comes_back() {
         let back = world.start(at).await;
         within(30, back.serving()).await.unwrap();
         assert!(back.broker().image().is_live(id));
-    })
+    }))
     .await;
 }
