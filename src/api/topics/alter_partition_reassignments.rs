@@ -45,12 +45,12 @@ fn wanted(topic: &ReassignableTopic) -> (String, Vec<Reassignment>) {
 }
 
 fn told(outcomes: ReassignmentOutcomes) -> Vec<ReassignableTopicResponse> {
-    let topic = |(name, partitions): (String, Vec<(PartitionIndex, Result<(), Refusal>)>)| {
+    let each = outcomes.into_iter().map(|(name, partitions)| {
         ReassignableTopicResponse::default()
             .with_name(text(&name).into())
             .with_partitions(partitions.into_iter().map(|(index, outcome)| partition(index, outcome)).collect())
-    };
-    outcomes.into_iter().map(topic).collect()
+    });
+    each.collect()
 }
 
 fn partition(index: PartitionIndex, outcome: Result<(), Refusal>) -> ReassignablePartitionResponse {
