@@ -293,9 +293,7 @@ async fn a_power_cut_at_every_write_of_a_node_loses_nothing() {
     let whole = with_a_power_cut(9, u64::MAX).await;
     assert!(whole > 10, "{whole} writes");
     for count in 1..=whole {
-        for seed in [9, 10] {
-            with_a_power_cut(seed, count).await;
-        }
+        with_a_power_cut(9 + count / 2 % 2, count).await;
     }
 }
 
