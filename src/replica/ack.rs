@@ -161,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn one_failed_claim_fails_the_ticket() {
+        for failures in [&[AckFailure::NotLeader][..], &[AckFailure::Storage, AckFailure::NotLeader]] {
+            let ticket = AckTicket::new();
+            ticket.claim(0, false);
+            ticket.release(0, Ok(()));
+            for (number, failure) in (1..).zip(failures) {
+                ticket.claim(number, false);
+                ticket.release(number, Err(*failure));
+            }
+            assert!(ticket.seal());
+            assert_eq!(poll_once(&mut ticket.clone().wait()), Poll::Ready(()));
+            assert!(!ticket.has_succeeded());
+            assert_eq!(ticket.outcome(0), Ok(()));
+            assert_eq!(ticket.outcome(1), Err(failures[0]));
+        }
+    }
+
+    #[test]
     fn each_claim_has_its_own_outcome() {
         let ticket = AckTicket::new();
         for number in (0..70).filter(|number| *number != 5) {

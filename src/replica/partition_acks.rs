@@ -69,12 +69,17 @@ impl Partition {
         release(&mut self.pending.synced.lock(), self.durable_below());
     }
 
-    /// Who waits will not get what it waits for.
-    pub fn fail_acks(&self, failure: AckFailure) {
+    /// Who waits for other nodes will not get what it waits for.
+    pub(super) fn fail_acks(&self, failure: AckFailure) {
         fail(&mut self.pending.committed.lock(), failure);
-        if failure == AckFailure::Storage {
-            fail(&mut self.pending.synced.lock(), failure);
-        }
+    }
+
+    /// The disk failed, or the partition went away: nobody who waits will get what it waits for.
+    pub fn fail_all_acks(&self) {
+        let failure = if self.is_retired() { AckFailure::NotLeader } else { AckFailure::Storage };
+        self.fail_acks(failure);
+        fail(&mut self.pending.synced.lock(), failure);
+        self.wake_everybody();
     }
 
     pub(super) fn wake_everybody(&self) {

@@ -29,6 +29,8 @@ pub enum FollowError {
     Malformed(String),
     #[error("the batch at offset {offset} does not continue the log: {reason}")]
     Misfit { offset: Offset, reason: BadBatch },
+    #[error("the flush journal cannot be emptied now")]
+    Journal,
     #[error(transparent)]
     Partition(#[from] PartitionError),
 }
@@ -168,7 +170,10 @@ impl Partition {
             return Ok(None);
         }
         self.unjournaled.store(true, Ordering::SeqCst);
-        flusher.empty_journal();
+        if !flusher.empty_journal() {
+            self.unjournaled.store(false, Ordering::SeqCst);
+            return Err(FollowError::Journal);
+        }
         let cut = self.as_follower(epoch, |log| {
             let Some(repair) = choose(local(log)) else { return Ok(None) };
             let (before, committed) = (log.log_end_offset(), self.high_watermark());

@@ -121,6 +121,7 @@ impl BringUp {
         broker.partitions.set_broker_epoch(epoch);
         broker.partitions.apply(&image, true);
         broker.partitions.note_applied(image.offset);
+        // The image is at least as new as this run's registration, so it knows every topic of the last one.
         broker.partitions.sweep_strays()?;
         for partition in led(&image, id).into_keys() {
             broker.groups.clone().load(partition).await;

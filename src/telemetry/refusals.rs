@@ -68,6 +68,10 @@ reasons! {
     NotAuthorized = "not_authorized",
     Throttled = "throttled",
     ShuttingDown = "shutting_down",
+    /// What this version does not do, such as transactions.
+    NotSupported = "not_supported",
+    /// A member cannot join its group as it is.
+    InvalidGroupMember = "invalid_group_member",
     /// A fault of ours; the line's detail says which.
     Internal = "internal",
 }
@@ -335,6 +339,7 @@ mod tests {
     fn a_clients_text_cannot_forge_or_flood_a_line() {
         assert_eq!(shown("a\nERROR b\x1b[0m"), "a\\nERROR b\\u{1b}[0m");
         assert_eq!(shown(&"x".repeat(40_000)).len(), DETAIL_CHARS_MAX + 3);
+        assert_eq!(cut(&"x".repeat(40_000)).len(), TEXT_CHARS_MAX + 3);
     }
 
     #[derive(Clone, Default)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::{ErrorCode, LeaderEpoch, Offset};
+use crate::log::AppendError;
 use crate::replica::error::PartitionError;
 use crate::replica::flusher::Flusher;
 use crate::replica::follower::Position;
@@ -45,7 +46,9 @@ pub(super) fn take(part: &Part, flusher: &Flusher) -> Taken {
         Ok(None) => Taken::Failed,
         Err(FollowError::RoleChanged) => Taken::Gone,
         // That was said when it happened.
-        Err(FollowError::Partition(PartitionError::Offline(_))) => Taken::Failed,
+        Err(FollowError::Partition(PartitionError::Offline(_) | PartitionError::Append(AppendError::Storage(_)))) => {
+            Taken::Failed
+        }
         Err(error) => {
             tracing::warn!(partition = %part.partition.identity.topic_partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             Taken::Failed
