@@ -138,12 +138,34 @@ fn the_file_in_the_repository_is_good_and_shows_the_defaults() {
     let loaded = load_all(&uncommented, &[], &[]).expect("good");
     assert!(loaded.given.len() > 40, "{}", loaded.given.len());
     assert_eq!(loaded.warnings, Vec::<String>::new());
-    for name in loaded.given.names() {
+    let is_example = |name: &str| {
+        uncommented.lines().any(|line| line.starts_with(&format!("{name} = ")) && line.ends_with("# example"))
+    };
+    for name in loaded.given.names().filter(|name| !is_example(name)) {
         let key = barnabas::metadata::config::broker::find(name).expect("known");
         let value = loaded.given.value(name).map(|value| value.text.clone());
-        // What has no default of its own shows an example.
-        if let Some(default) = key.default {
-            assert_eq!(value.as_deref(), Some(default), "{name}");
-        }
+        // Where log.dirs is not set, log.dir counts.
+        let default = if name == "log.dirs" { Some("./data") } else { key.default };
+        assert_eq!(value.as_deref(), default, "{name}");
     }
+}
+
+#[test]
+fn what_a_start_would_refuse_is_refused_here() {
+    let two = problems("log.dirs = [\"/a\", \"/b\"]\n", &[], &[]);
+    assert!(two[0].contains("log.dirs names 2 directories"), "{two:?}");
+    for (environment, set) in [(&[("RUST_LOG", "verbose")][..], &[][..]), (&[], &["log.level=verbose"])] {
+        let level = problems("", environment, set);
+        assert!(level[0].contains("verbose is no level") && level[0].contains("off, error, warn"), "{level:?}");
+    }
+}
+
+#[test]
+fn more_copies_than_brokers_are_warned_of() {
+    let loaded = load_all("default.replication.factor = 3\n", &[], &[]).expect("good");
+    assert!(
+        loaded.warnings[0].starts_with("default.replication.factor is 3, but there is one node"),
+        "{:?}",
+        loaded.warnings
+    );
 }

@@ -82,3 +82,37 @@ fn a_directory_of_apache_kafka_is_taken_over() {
         log.close().unwrap();
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "what the process holds open is seen from outside only")]
+fn removed_files_of_a_retired_log_are_not_kept_open() {
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path().canonicalize().unwrap();
+    let dir = root.join("topic-0");
+    let held = || -> Vec<PathBuf> {
+        let fds = std::fs::read_dir("/proc/self/fd").unwrap();
+        let paths = fds.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+        paths.filter(|path| path.starts_with(&root)).collect()
+    };
+    let env = env();
+    let mut log = open(&env, &dir, OpenHow::default());
+    write_a_bit_of_everything(&mut log);
+    let before_retention = log.view();
+    read_all(&before_retention, 5000);
+    let half = log.log_end_offset() / 2;
+    log.delete_records_before(half).unwrap();
+    assert!(!log.retain(NOW, half).unwrap().is_empty());
+    log.remove_due(i64::MAX).unwrap();
+    let deleted: Vec<PathBuf> = held().into_iter().filter(|path| path.to_string_lossy().contains("deleted")).collect();
+    assert!(deleted.is_empty(), "{deleted:?}");
+    let view = log.view();
+    read_all(&view, 5000);
+    assert!(!held().is_empty());
+    log.retire();
+    let retired = root.join("topic-0.x-delete");
+    env.host.disk.rename(&dir, &retired).unwrap();
+    env.host.disk.remove_dir_all(&retired).unwrap();
+    assert!(view.read(view.log_end_offset - 1, 1000, i64::MAX, true).is_err());
+    assert_eq!(held(), Vec::<PathBuf>::new());
+}

@@ -310,16 +310,35 @@ fn b9_the_directory_of_another_topic_is_refused() {
 #[test]
 fn a_lost_log_goes_on_at_its_start_offset() {
     let bench = Bench::new(1);
+    bench.sim.disk.create_dir_all(&bench.dir()).unwrap();
     let how = OpenHow { log_start_offset: Some(500), ..OpenHow::default() };
     let (mut log, _) = bench.try_open(how).unwrap();
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (500, 500));
     fill(&mut log, 3);
     assert_eq!(values(&log), filled(500..503));
-    drop(log);
-    let how = OpenHow { log_start_offset: Some(900), ..OpenHow::default() };
-    let (log, recovery) = bench.try_open(how).unwrap();
-    assert_eq!((log.log_start_offset(), log.log_end_offset()), (900, 900));
-    assert_eq!(recovery.segments_removed, 1);
+}
+
+#[test]
+fn a_directory_that_is_not_there_starts_from_nothing_whatever_is_remembered_of_its_name() {
+    let bench = Bench::new(1);
+    let how = OpenHow { log_start_offset: Some(500), recovery_point: 700, ..OpenHow::default() };
+    let (log, _) = bench.try_open(how).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.recovery_point()), (0, 0, 0));
+}
+
+#[test]
+fn offsets_behind_the_logs_end_are_not_believed() {
+    for clean_shutdown in [false, true] {
+        let bench = closed();
+        let all = values(&bench.open());
+        let end = all.len() as i64;
+        let how = OpenHow { log_start_offset: Some(end + 1), recovery_point: end + 1, clean_shutdown };
+        let (log, recovery) = bench.try_open(how).unwrap();
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, end));
+        assert_eq!(values(&log), all, "nothing is lost");
+        assert_eq!(recovery.rebuilt.len(), if clean_shutdown { 1 } else { 2 }, "{recovery:?}");
+        assert_eq!(recovery.batches_checked > 0, !clean_shutdown, "everything was read");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use barnabas::host::Disk;
 use barnabas::host::disk::OpenMode;
 use barnabas::host::sim::{Crash, SimDisk};
 use barnabas::log::write_topic_id;
-use barnabas::replica::journal::{FILE_NAME, Journal, JournalRecovery, Place, recover};
+use barnabas::replica::journal::{FILE_NAME, Journal, JournalRecovery, Place, discard, recover};
 
 const TOPIC: TopicId = TopicId(uuid::Uuid::from_bytes([9; 16]));
 
@@ -156,4 +156,27 @@ fn a_full_journal_says_so_before_it_is_written_to() {
     assert!(!journal.has_room([(&place, 100)].into_iter()));
     journal.begin_again().unwrap();
     assert!(journal.has_room([(&place, 100)].into_iter()));
+}
+
+#[test]
+fn a_discarded_journal_is_never_replayed_over_what_came_later() {
+    let world = World::new();
+    let mut journal = Journal::create(&*world.disk, &world.dir).unwrap();
+    let fill = |room: &mut [u8]| {
+        room.copy_from_slice(b"old");
+        Ok(())
+    };
+    journal.collect(&world.place("t-0", 0), 3, fill).unwrap();
+    journal.commit().unwrap();
+    drop(journal);
+    world.disk.crash(Crash::PowerLosesAll);
+    assert_eq!(recover(&*world.disk, &world.dir).unwrap().entries, 1);
+    discard(&*world.disk, &world.dir).unwrap();
+    discard(&*world.disk, &world.dir).unwrap();
+    let segment = world.disk.open(&world.segment("t-0"), OpenMode::ReadWrite).unwrap();
+    segment.write_all_at(b"new", 0).unwrap();
+    segment.sync_data().unwrap();
+    world.disk.crash(Crash::PowerLosesAll);
+    assert_eq!(recover(&*world.disk, &world.dir).unwrap(), JournalRecovery::default());
+    assert_eq!(world.disk.content(&world.segment("t-0")).unwrap(), b"new");
 }

@@ -14,7 +14,7 @@ use barnabas::wire::table::APIS;
 use bytes::{Bytes, BytesMut};
 use libfuzzer_sys::fuzz_target;
 
-const LIMIT: FrameLimit = FrameLimit { bytes_max: 1 << 20 };
+const LIMIT: FrameLimit = FrameLimit { bytes_max: 1 << 20, is_first: false };
 
 fuzz_target!(|input: &[u8]| {
     let Some((&mode, rest)) = input.split_first() else { return };

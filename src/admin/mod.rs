@@ -49,7 +49,13 @@ struct Pages {
 /// # Errors
 /// Names the address, so that the line that reports it says which setting to change.
 pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("http.listener {address}: {error}"));
+    let named = |error: io::Error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => "; another broker may be running on it; set http.listener",
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("http.listener {address}: {error}{hint}"))
+    };
     TcpListener::bind(address).await.map_err(named)
 }
 
@@ -162,6 +168,13 @@ mod tests {
 
     async fn get_page(address: SocketAddr, path: &str) -> String {
         ask(address, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")).await
+    }
+
+    #[tokio::test]
+    async fn a_port_in_use_is_told_what_to_set() {
+        let taken = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let error = bind(taken.local_addr().unwrap()).await.unwrap_err().to_string();
+        assert!(error.contains("another broker may be running on it; set http.listener"), "{error}");
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
 use crate::api::peers::{ensure_topic, forward, peer_hello, raft};
-use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, topics, transactions};
+use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, refused, topics, transactions};
 use crate::base::ErrorCode;
 use crate::telemetry::{Answered, Reason};
 use crate::wire::api_versions;
@@ -342,7 +342,9 @@ fn answer(
         keys::ASSIGN_REPLICAS_TO_DIRS => later!(broker, context, api, body, brokers::assign_replicas_to_dirs::handle),
 
         keys::JOIN_GROUP => group!(broker, context, api, body, |request, image| {
-            groups::join_group::handle(&broker.groups, &context, request).await
+            let response = groups::join_group::handle(&broker.groups, &context, request).await;
+            report_join(&broker, &context, ErrorCode(response.error_code));
+            response
         }),
         keys::SYNC_GROUP => group!(broker, context, api, body, |request, image| {
             groups::sync_group::handle(&broker.groups, &context, request).await
@@ -394,6 +396,21 @@ fn answer(
 
         _ => return Err(Refused::because(Reason::UnknownApi, format!("{} is not served", api.name))),
     })
+}
+
+/// A member that cannot join as it is leaves a line. What a rebalance or a restart brings with it does not.
+fn report_join(broker: &Broker, context: &RequestContext, error: ErrorCode) {
+    let why = match error {
+        ErrorCode::INVALID_GROUP_ID => "the group's name is not legal",
+        ErrorCode::INVALID_SESSION_TIMEOUT => {
+            "session.timeout.ms is not between group.min.session.timeout.ms and group.max.session.timeout.ms"
+        }
+        ErrorCode::INCONSISTENT_GROUP_PROTOCOL => "the member has no assignor in common with its group",
+        ErrorCode::GROUP_MAX_SIZE_REACHED => "group.max.size is reached",
+        ErrorCode::FENCED_INSTANCE_ID => "another member has its group.instance.id",
+        _ => return,
+    };
+    refused::report_answered(broker, context, Reason::InvalidGroupMember, &format!("{error}: {why}"));
 }
 
 /// Counts a request whose answer is ready.

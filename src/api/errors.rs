@@ -44,9 +44,10 @@ pub fn read(error: &ReadError) -> ErrorCode {
 pub fn storage(error: &LogError) -> ErrorCode {
     match error {
         LogError::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
-        LogError::Storage { .. } | LogError::InconsistentTopicId { .. } | LogError::Corrupt { .. } => {
-            ErrorCode::KAFKA_STORAGE_ERROR
-        }
+        LogError::Storage { .. }
+        | LogError::InconsistentTopicId { .. }
+        | LogError::Corrupt { .. }
+        | LogError::Text { .. } => ErrorCode::KAFKA_STORAGE_ERROR,
     }
 }
 

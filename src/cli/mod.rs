@@ -78,7 +78,10 @@ pub fn run(
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail("cannot serve", &[error.to_string()]),
         },
-        Command::Config { name, changed } => print(&show::settings(&loaded, name.as_deref(), changed)),
+        Command::Config { name, changed } => match show::settings(&loaded, name.as_deref(), changed) {
+            Ok(text) => print(&text),
+            Err(problem) => fail("no such setting", &[problem]),
+        },
         Command::CheckConfig => print(&show::verdict(&loaded)),
     }
 }

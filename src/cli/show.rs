@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::config::{Given, Loaded, Origin, effective_names};
+use crate::config::{Given, Loaded, Origin, effective_names, unknown_setting};
 use crate::metadata::config::{Bound, Key, broker};
 
-/// All settings, those whose name holds `name`, or those that are set.
-pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> String {
+/// All settings, those whose name holds `name`, or those that are set. The error names the nearest one where none holds it.
+pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> Result<String, String> {
     let effective = effective_names();
     let mut text = String::new();
     for key in broker::all().iter().filter(|key| !key.internal) {
@@ -20,10 +20,12 @@ pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> String {
         let Some((key, _)) = broker::find_for_listener(name) else { continue };
         writeln!(text, "{name} = {}\n    As {}, for one listener.", shown(key, name, &loaded.given), key.name).ok();
     }
-    match (text.is_empty(), changed) {
-        (true, true) => "nothing is set\n".to_owned(),
-        (true, false) => "no such setting\n".to_owned(),
-        (false, _) => text,
+    match name {
+        Some(name) if text.is_empty() && !broker::all().iter().any(|key| key.name.contains(name)) => {
+            Err(unknown_setting(name))
+        }
+        _ if text.is_empty() => Ok("nothing is set\n".to_owned()),
+        _ => Ok(text),
     }
 }
 
@@ -107,6 +109,16 @@ mod tests {
         let verdict = verdict(&loaded);
         let note = "no effect in this version: log.cleaner.threads, num.io.threads\n";
         assert!(verdict.contains("3 from --set\nnote: ") && verdict.ends_with(note), "{verdict}");
-        assert!(settings(&loaded, Some("log.cleaner.threads"), false).contains("no effect in this version"));
+        let shown = settings(&loaded, Some("log.cleaner.threads"), false).expect("there is such a setting");
+        assert!(shown.contains("no effect in this version"));
+    }
+
+    #[test]
+    fn a_name_that_is_no_setting_gets_the_nearest() {
+        let loaded = load(&Sources::default(), &*SimHost::new(1).disk).expect("good settings");
+        let problem = settings(&loaded, Some("num.partition.count"), false).expect_err("no setting");
+        assert_eq!(problem, "unknown setting num.partition.count; did you mean num.partitions?");
+        assert!(settings(&loaded, Some("nothingsuch"), false).is_err_and(|problem| problem.contains("nothingsuch")));
+        assert_eq!(settings(&loaded, Some("num.partitions"), true).as_deref(), Ok("nothing is set\n"));
     }
 }

@@ -16,12 +16,34 @@ pub fn read(path: &Path, disk: &dyn Disk) -> Result<Vec<(String, String)>, Strin
 }
 
 fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
-    let table: toml::Table = quote_names(text).parse().map_err(|error: toml::de::Error| error.to_string())?;
+    let quoted = quote_names(text);
+    let table: toml::Table = quoted.parse().map_err(|error: toml::de::Error| told(text, &quoted, &error))?;
     let mut values = Vec::new();
     for (name, value) in table {
         flatten(name, value, &mut values)?;
     }
     Ok(values)
+}
+
+/// The mistake with the line as its writer knows it, not as it was handed on.
+fn told(text: &str, quoted: &str, error: &toml::de::Error) -> String {
+    let message = error.message();
+    let before = error.span().and_then(|span| quoted.get(..span.start));
+    let Some(number) = before.map(|before| before.matches('\n').count()) else { return message.to_owned() };
+    let line = text.lines().nth(number).unwrap_or_default();
+    let hint = if is_property(line) {
+        "\nthis looks like Java properties; config.toml is TOML: quote the values, as in listeners = \"PLAINTEXT://:9092\""
+    } else {
+        ""
+    };
+    format!("line {}: {message}\n{line}{hint}", number + 1)
+}
+
+/// `name=value` with a text that is not in quotes.
+fn is_property(line: &str) -> bool {
+    let value = name_before_equals(line).map(|(_, _, rest)| rest.trim_start().trim_start_matches('=').trim());
+    let is_toml = |value: &str| value.starts_with(['"', '\'', '[', '{']);
+    value.is_some_and(|value| !is_toml(value))
 }
 
 /// Puts bare dotted names before `=` in quotes, so that each is one key for TOML.
@@ -132,6 +154,15 @@ mod tests {
             let without = |text: &str| text.replace('"', "");
             proptest::prop_assert_eq!(without(&quote_names(&text)), without(&text));
         }
+    }
+
+    #[test]
+    fn java_properties_are_recognised() {
+        let told = parse("# Kafka's\nnum.partitions=3\nlisteners=PLAINTEXT://:9092\n").expect_err("no TOML");
+        assert!(told.starts_with("line 3: ") && told.contains("\nlisteners=PLAINTEXT://:9092\n"), "{told}");
+        assert!(told.contains("looks like Java properties") && told.contains("quote the values"), "{told}");
+        let other = parse("listeners = [\"a\"\n[b\n").expect_err("no TOML");
+        assert!(!other.contains("Java"), "{other}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::host::Disk;
+use crate::telemetry::logs;
 
 pub use given::{Given, GivenValue, Origin};
 pub use idle::IDLE;
@@ -49,6 +50,8 @@ pub struct Loaded {
     pub given: Given,
     /// Sentences for the log.
     pub warnings: Vec<String>,
+    /// The file that was read.
+    pub file: Option<PathBuf>,
 }
 
 /// Everything that is wrong.
@@ -67,9 +70,10 @@ pub fn load(sources: &Sources, disk: &dyn Disk) -> Result<Loaded, ConfigError> {
     let mut problems = Vec::new();
     let mut given = Given::default();
     let mut warnings = Vec::new();
-    if let Some(path) = file_to_read(sources, disk) {
-        match file::read(&path, disk) {
-            Ok(values) => given.add(Origin::File(path), values),
+    let file = file_to_read(sources, disk);
+    if let Some(path) = &file {
+        match file::read(path, disk) {
+            Ok(values) => given.add(Origin::File(path.clone()), values),
             Err(problem) => problems.push(problem),
         }
     }
@@ -79,6 +83,7 @@ pub fn load(sources: &Sources, disk: &dyn Disk) -> Result<Loaded, ConfigError> {
     for (variable, name, value) in from_environment.values {
         given.add(Origin::Environment(variable), [(name, value)]);
     }
+    problems.extend(log_filter_problem(&sources.environment));
     for assignment in &sources.set {
         match assignment.split_once('=') {
             Some((name, value)) => given.add(Origin::CommandLine, [(name.trim().to_owned(), value.to_owned())]),
@@ -92,7 +97,31 @@ pub fn load(sources: &Sources, disk: &dyn Disk) -> Result<Loaded, ConfigError> {
     let properties: Arc<BTreeMap<String, String>> = Arc::new(given.properties());
     let (settings, used) = settings::build(properties)?;
     warnings.extend(names::without_effect(&given, &used));
-    Ok(Loaded { settings, given, warnings })
+    warnings.extend(too_many_copies(&settings));
+    Ok(Loaded { settings, given, warnings, file })
+}
+
+/// The log's own variable goes before `log.level`, so it is looked at with it.
+fn log_filter_problem(environment: &[(String, String)]) -> Option<String> {
+    let (_, filter) = environment.iter().find(|(name, filter)| name == logs::ENVIRONMENT && !filter.is_empty())?;
+    logs::check(filter).err().map(|error| format!("environment variable {}: {error}", logs::ENVIRONMENT))
+}
+
+/// More copies than a cluster of one node can hold: every topic that does not say how many itself would be refused.
+fn too_many_copies(settings: &BrokerSettings) -> Option<String> {
+    let copies = settings.topics.replication_factor_default;
+    let is_alone = settings.quorum.voters.len() <= 1 && settings.quorum.bootstrap_servers.is_empty();
+    (is_alone && copies > 1).then(|| {
+        format!(
+            "default.replication.factor is {copies}, but there is one node: topics that are created without a number of copies, and \
+             those that come into being by themselves, will be refused (INVALID_REPLICATION_FACTOR)"
+        )
+    })
+}
+
+/// The sentence for a name that is no setting, with the nearest one.
+pub fn unknown_setting(name: &str) -> String {
+    names::unknown(name)
 }
 
 fn file_to_read(sources: &Sources, disk: &dyn Disk) -> Option<PathBuf> {

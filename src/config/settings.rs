@@ -10,6 +10,7 @@ use super::listeners::{self, AdvertisedListener, Listener};
 use super::quorum::{self, LifecycleSettings, QuorumSettings, Roles};
 use super::reader::Reader;
 use crate::metadata::config::value::{host_and_port, split_list};
+use crate::telemetry::logs;
 
 /// What one node is started with.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +25,7 @@ pub struct BrokerSettings {
     pub advertised_listeners: Vec<AdvertisedListener>,
     pub inter_broker_listener: String,
     pub controller_listener_names: Vec<String>,
-    /// At least one.
+    /// Exactly one in this version.
     pub log_dirs: Vec<PathBuf>,
     /// `None`: the first of `log_dirs`.
     pub metadata_log_dir: Option<PathBuf>,
@@ -41,7 +42,7 @@ pub struct BrokerSettings {
     pub replication: ReplicationSettings,
     pub quorum: QuorumSettings,
     pub lifecycle: LifecycleSettings,
-    /// A filter such as `info,barnabas::api=debug`.
+    /// A filter such as `info,barnabas::coordinator=debug`.
     pub log_level: String,
     pub log_format: LogFormatSetting,
     /// Everything that was set, by Kafka's name, as it was written: what topics and groups inherit, and DescribeConfigs shows.
@@ -214,7 +215,7 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
         },
         quorum,
         lifecycle: quorum::lifecycle(reader),
-        log_level: reader.text("log.level"),
+        log_level: log_level(reader),
         log_format: match reader.text("log.format").as_str() {
             "json" => LogFormatSetting::Json,
             _ => LogFormatSetting::Text,
@@ -240,7 +241,21 @@ fn node_id(reader: &Reader<'_>) -> i32 {
 fn log_dirs(reader: &Reader<'_>) -> Vec<PathBuf> {
     let (dirs, dir) = (reader.list("log.dirs"), reader.list("log.dir"));
     let chosen = if dirs.is_empty() { dir } else { dirs };
+    if chosen.len() > 1 {
+        reader.problem(format!(
+            "log.dirs names {} directories; this version keeps its data in one: join the disks below the file system, or name one",
+            chosen.len()
+        ));
+    }
     chosen.into_iter().map(PathBuf::from).collect()
+}
+
+fn log_level(reader: &Reader<'_>) -> String {
+    let filter = reader.text("log.level");
+    if let Err(error) = logs::check(&filter) {
+        reader.problem(format!("log.level: {error}"));
+    }
+    filter
 }
 
 fn http_listener(reader: &Reader<'_>) -> Option<(String, u16)> {

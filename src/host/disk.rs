@@ -93,6 +93,40 @@ pub trait DiskFile: Send + Sync + fmt::Debug {
     fn raw_fd(&self) -> Option<RawFd>;
 }
 
+/// A directory that could not be opened for its sync: the device was not asked for anything, so nothing is lost.
+#[derive(Debug)]
+struct NotOpened(io::Error);
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for NotOpened {}
+
+/// Marks an error of [`Disk::sync_dir`] as one from before the sync.
+pub fn not_opened(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), NotOpened(error))
+}
+
+/// Whether the error is marked by [`not_opened`].
+pub fn was_not_opened(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NotOpened>())
+}
+
+/// Whether the machine lacked something that it may have again in a moment: descriptors, memory, room. It says nothing about the
+/// device. Not to be asked about a sync that failed.
+pub fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, OutOfMemory, QuotaExceeded, StorageFull};
+    use rustix::io::Errno;
+    if let Some(NotOpened(inner)) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return is_passing(inner);
+    }
+    matches!(error.kind(), Interrupted | OutOfMemory | QuotaExceeded | StorageFull)
+        || matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
 /// Replaces `path` so that after a crash at any point either the old or the new content is there, whole:
 /// write aside, sync, rename, sync the directory.
 pub fn write_file_atomically(disk: &dyn Disk, path: &Path, content: &[u8]) -> io::Result<()> {

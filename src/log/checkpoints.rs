@@ -102,7 +102,7 @@ impl MetaProperties {
             Err(error) => return Err(error).context("read", &path),
         };
         let parsed = Self::parse(&String::from_utf8_lossy(&content));
-        parsed.map(Some).map_err(|reason| LogError::Corrupt { path, position: 0, reason })
+        parsed.map(Some).map_err(|reason| LogError::Text { path, reason })
     }
 
     /// Version 0 files call the node `broker.id`.
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(MetaProperties::read(&disk, dir).unwrap(), Some(old));
         for text in ["", "node.id=1\n", "cluster.id=a\nnode.id=x\n"] {
             write(&disk, META_PROPERTIES, text);
-            assert!(matches!(MetaProperties::read(&disk, dir), Err(LogError::Corrupt { .. })), "{text:?}");
+            assert!(matches!(MetaProperties::read(&disk, dir), Err(LogError::Text { .. })), "{text:?}");
         }
     }
 }

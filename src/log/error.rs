@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::{Offset, ProducerEpoch, ProducerId, TopicId};
+use crate::host::disk::is_passing;
 
 /// Trouble with the files of a log.
 #[derive(Debug, thiserror::Error)]
@@ -20,14 +21,27 @@ pub enum LogError {
     #[error("no whole batch at byte {position} of {path}: {reason}")]
     Corrupt { path: PathBuf, position: u64, reason: String },
 
+    /// A small text file beside the logs that does not say what it must.
+    #[error("{path} cannot be understood: {reason}")]
+    Text { path: PathBuf, reason: String },
+
     #[error("offset {offset} is outside the log's {start} to {end}")]
     OffsetOutOfRange { offset: Offset, start: Offset, end: Offset },
 }
+
+/// The `action` of a sync that failed.
+pub(crate) const SYNC: &str = "sync";
 
 impl LogError {
     /// Whether the file system had no room: the log stays readable and heals when space returns (A10).
     pub fn is_disk_full(&self) -> bool {
         matches!(self, LogError::Storage { source, .. } if is_disk_full(source))
+    }
+
+    /// Whether the machine lacked something that it may have again in a moment (see [`is_passing`]): worth another try, and nothing
+    /// is lost by it. Never said of a sync that failed.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, LogError::Storage { action, source, .. } if *action != SYNC && is_passing(source))
     }
 
     /// Whether a file that was there before is gone, as a deleted segment's is.

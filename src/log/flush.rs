@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{Context, LogError};
+use super::error::{Context, LogError, SYNC};
 use super::names::{self, LEADER_EPOCHS, LOG, PARTITION_METADATA, SNAPSHOT};
 use super::partition_log::Log;
 use super::producer_snapshot;
 use crate::base::Offset;
-use crate::host::disk::write_file_atomically;
+use crate::host::disk::{was_not_opened, write_file_atomically};
 use crate::host::{Disk, DiskFile, OpenMode};
 
 /// What has to reach the device so that everything below [`FlushTargets::up_to`] is durable.
@@ -62,12 +62,18 @@ impl FlushTargets {
     }
 
     /// Returns when all is on the device. An error means that unsynced content may be lost for good: the log directory goes
-    /// offline, and nobody calls this again (A9).
+    /// offline, and nobody calls this again (A9). Unless it [is passing](LogError::is_passing): then [`Log::note_not_flushed`] lets
+    /// the next targets have everything again.
     pub fn sync(&self) -> Result<(), LogError> {
         for target in &self.files {
-            target.file.sync_data().context("sync", &target.path)?;
+            target.file.sync_data().context(SYNC, &target.path)?;
         }
-        self.dirs.iter().try_for_each(|dir| self.disk.sync_dir(dir).context("sync", dir))
+        self.dirs.iter().try_for_each(|dir| {
+            self.disk.sync_dir(dir).map_err(|source| {
+                let action = if was_not_opened(&source) { "open" } else { SYNC };
+                LogError::Storage { action, path: dir.clone(), source }
+            })
+        })
     }
 }
 
@@ -135,6 +141,15 @@ impl Log {
     pub fn note_flushed(&mut self, targets: &FlushTargets) {
         self.flushed = self.flushed.max(targets.up_to.min(self.log_end_offset));
         self.flushed_bytes = self.flushed_bytes.max(targets.appended_bytes);
+    }
+
+    /// The targets could not be opened for their sync.
+    pub fn note_not_flushed(&mut self, targets: &FlushTargets) {
+        for dir in &targets.dirs {
+            let own = *dir == self.home.dir;
+            self.names_unsynced |= own;
+            self.dir_unsynced |= !own;
+        }
     }
 
     /// Syncs everything, waiting for the device.

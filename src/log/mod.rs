@@ -44,6 +44,6 @@ pub use partition_metadata::{read as read_topic_id, write as write_topic_id};
 pub use producers::{BatchMemory, ProducerEntry};
 pub use retention::Reason;
 pub use segment::{MaxTimestamp, Place, Segment};
-pub use shorten::{DeletedSegment, is_retired_dir_name, retired_dir_name};
+pub use shorten::{DeletedSegment, is_retired_dir_name, retired_dir_name, stray_dir_name};
 pub use times::TimedOffset;
 pub use view::{LogView, ReadSlice};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use arc_swap::ArcSwap;
 
@@ -74,8 +74,14 @@ impl Log {
         opening.check_identity(&identity)?;
         opening.load_epochs()?;
         opening.check_segments()?;
+        if !how.clean_shutdown && opening.how.recovery_point > opening.end_offset() {
+            // Whatever it was said of is not this log: nothing of it is trusted unread.
+            opening.disbelieve("recovery point", opening.how.recovery_point);
+            opening.how.recovery_point = 0;
+            opening.check_segments()?;
+        }
         let (active, end) = opening.settle_end()?;
-        let Opening { home, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, .. } = opening;
+        let Opening { home, how, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, .. } = opening;
         let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
         let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
         let segments: Arc<[Arc<Segment>]> = segments.into();
@@ -116,7 +122,8 @@ impl Log {
             removals: Vec::new(),
             writeback_mark: (0, 0),
             names_unsynced: !how.clean_shutdown,
-            dir_unsynced: is_new,
+            // Also when a former try made the directory and got no further: nothing was flushed into it yet.
+            dir_unsynced: is_new || end.offset == 0,
             metadata_unsynced,
             tail_is_dirty: false,
         };
@@ -187,8 +194,15 @@ impl<'a> Opening<'a> {
         if is_new {
             disk.create_dir_all(&dir).context("create", &dir)?;
         }
+        // What is remembered of a directory that is not there was said of another one of the name.
+        let how = if is_new { OpenHow { recovery_point: 0, log_start_offset: None, ..how } } else { how };
         let index_interval_bytes = AtomicU32::new(interval_of(config));
-        let home = Arc::new(Home { dir, files: Arc::clone(&env.files), index_interval_bytes });
+        let home = Arc::new(Home {
+            dir,
+            files: Arc::clone(&env.files),
+            index_interval_bytes,
+            retired: AtomicBool::new(false),
+        });
         let segments = take_stock(disk, &home)?;
         Ok(Opening {
             disk,
@@ -367,24 +381,25 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// The segment to write to. A log whose start lies behind its end has lost its data and goes on at the start.
+    /// The log's end, as far as the segments say.
+    fn end_offset(&self) -> Offset {
+        self.end.offset.max(self.segments.last().map_or(0, |last| last.base_offset()))
+    }
+
+    fn disbelieve(&mut self, what: &str, offset: Offset) {
+        self.recovery.rebuilt.push(format!("{what} {offset} (the log ends at {})", self.end_offset()));
+    }
+
+    /// The segment to write to. A log without any goes on at its start. A start behind the end of what is there was said of a dead
+    /// namesake, or of records that a power cut took: it must not take those that are there along.
     fn settle_end(&mut self) -> Result<(Arc<Segment>, End), LogError> {
         let start = self.how.log_start_offset.unwrap_or(0);
-        let lost = self.end.offset < start && !self.segments.is_empty();
-        if lost {
-            for segment in std::mem::take(&mut self.segments) {
-                self.recovery.segments_removed += 1;
-                self.recovery.truncated_bytes += segment.bytes();
-                for path in segment.mark_deleted()? {
-                    remove_if_there(self.disk, &path)?;
-                }
-            }
+        if start > self.end_offset() && !self.segments.is_empty() {
+            self.disbelieve("log start offset", start);
+            self.how.log_start_offset = None;
         }
         match self.segments.last() {
-            Some(active) => {
-                let end = End { offset: self.end.offset.max(active.base_offset()), position: self.end.position };
-                Ok((Arc::clone(active), end))
-            }
+            Some(active) => Ok((Arc::clone(active), End { offset: self.end_offset(), position: self.end.position })),
             None => {
                 let active = Arc::new(Segment::create(&self.home, start, self.reserved_bytes)?);
                 self.segments.push(Arc::clone(&active));

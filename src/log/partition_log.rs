@@ -192,6 +192,13 @@ impl Log {
         self.producers.expire(now, expiration_ms)
     }
 
+    /// Ends the log of a deleted topic: descriptors are given back at once, whoever still holds a view, so that the room is free when the
+    /// files are removed.
+    pub fn retire(self) {
+        self.home.retired.store(true, Ordering::Release);
+        self.segments.iter().for_each(|segment| segment.close_files());
+    }
+
     /// The picture as of now.
     pub fn view(&self) -> Arc<LogView> {
         self.published.load_full()

@@ -217,8 +217,16 @@ pub(super) fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<(), LogErr
 /// The name that the directory of a deleted topic's partition gets, so that the name is free at once while its files wait for their
 /// removal: `<topic>-<partition>.<unique>-delete`, the topic cut where the file system needs it.
 pub fn retired_dir_name(dir_name: &str, unique: &str) -> String {
+    with_suffix(dir_name, &format!(".{unique}-delete"))
+}
+
+/// The name that a directory gets which no topic owns, as Apache Kafka calls it: `<topic>-<partition>.<unique>-stray`.
+pub fn stray_dir_name(dir_name: &str, unique: &str) -> String {
+    with_suffix(dir_name, &format!(".{unique}-stray"))
+}
+
+fn with_suffix(dir_name: &str, suffix: &str) -> String {
     const NAME_BYTES_MAX: usize = 255;
-    let suffix = format!(".{unique}-delete");
     let keep = dir_name.len().min(NAME_BYTES_MAX.saturating_sub(suffix.len()));
     let kept = dir_name.get(..keep).unwrap_or_default();
     format!("{kept}{suffix}")

@@ -20,21 +20,22 @@ use crate::metadata::{Image, MetadataRecord, PartitionState};
 use crate::records::{BatchBuilder, BatchHeader, Codec};
 use crate::telemetry::Telemetry;
 
-const LOG_DIR: &str = "/data";
+pub(super) const LOG_DIR: &str = "/data";
 const NODE: i32 = 1;
 
 /// A node's disk with the topic `t` of three partitions, and the parts that make it safe.
-struct World {
-    sim: SimHost,
-    partitions: Arc<Partitions>,
-    flusher: Arc<Flusher>,
-    thread: JoinHandle<()>,
+pub(super) struct World {
+    pub(super) sim: SimHost,
+    pub(super) env: LogEnv,
+    pub(super) partitions: Arc<Partitions>,
+    pub(super) flusher: Arc<Flusher>,
+    pub(super) thread: JoinHandle<()>,
     policy: FlushPolicy,
     flush_messages: i64,
 }
 
 impl World {
-    fn new(policy: FlushPolicy, flush_messages: i64) -> World {
+    pub(super) fn new(policy: FlushPolicy, flush_messages: i64) -> World {
         let sim = SimHost::new(1);
         sim.disk.create_dir_all(Path::new(LOG_DIR)).unwrap();
         sim.disk.sync_dir(Path::new("/")).unwrap();
@@ -42,6 +43,10 @@ impl World {
     }
 
     fn start(sim: SimHost, policy: FlushPolicy, flush_messages: i64) -> World {
+        World::start_with(sim, policy, flush_messages, &image(0))
+    }
+
+    pub(super) fn start_with(sim: SimHost, policy: FlushPolicy, flush_messages: i64, image: &Image) -> World {
         let (host, dir) = (sim.host(), Path::new(LOG_DIR));
         let checkpoints = Checkpoints::take(&*sim.disk, dir).unwrap();
         journal::recover(&*sim.disk, dir).unwrap();
@@ -51,21 +56,22 @@ impl World {
         let config: ConfigSource = Box::new(move |_, _| LogConfig { flush_messages, ..LogConfig::default() });
         let env = LogEnv::new(host, 8);
         let options = ReplicaOptions::new(NODE, policy, 30_000);
-        let partitions = Arc::new(Partitions::new(env, dir.to_owned(), options, config, telemetry, &checkpoints));
-        partitions.apply(&image(0), true);
-        World { sim, partitions, flusher, thread, policy, flush_messages }
+        let partitions =
+            Arc::new(Partitions::new(env.clone(), dir.to_owned(), options, config, telemetry, &checkpoints));
+        partitions.apply(image, true);
+        World { sim, env, partitions, flusher, thread, policy, flush_messages }
     }
 
-    fn partition(&self, index: i32) -> Arc<Partition> {
+    pub(super) fn partition(&self, index: i32) -> Arc<Partition> {
         self.partitions.partition("t", index).unwrap()
     }
 
-    fn end(&self, index: i32) -> Offset {
+    pub(super) fn end(&self, index: i32) -> Offset {
         self.partition(index).view().unwrap().log_end_offset
     }
 
     /// Appends one record as Produce does. What its answer waits for.
-    fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<Unanswered> {
+    pub(super) fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<Unanswered> {
         let partition = self.partition(index);
         let mut builder = BatchBuilder::new(Codec::None);
         builder.push(1_700_000_000_000, None, Some(&vec![7; value_bytes]), &[]);
@@ -78,7 +84,7 @@ impl World {
     }
 
     /// Waits for the answer. Whether it was a good one.
-    async fn produce(&self, index: i32, acks: i16) -> bool {
+    pub(super) async fn produce(&self, index: i32, acks: i16) -> bool {
         match self.append(index, acks, 10) {
             Some(unanswered) => unanswered.wait(Duration::from_secs(30)).await,
             None => true,
@@ -95,9 +101,15 @@ impl World {
 }
 
 fn image(leader_epoch: i32) -> Image {
+    image_of(1, leader_epoch)
+}
+
+/// With the topic `t` under the given id.
+pub(super) fn image_of(topic_id: u128, leader_epoch: i32) -> Image {
     let mut image = Image::empty();
     let state = PartitionState { leader_epoch, ..PartitionState::new(vec![NODE], vec![]) };
-    let topic = MetadataRecord::Topic { id: TopicId(Uuid::from_u128(1)), name: "t".into(), partitions: vec![state; 3] };
+    let topic =
+        MetadataRecord::Topic { id: TopicId(Uuid::from_u128(topic_id)), name: "t".into(), partitions: vec![state; 3] };
     image.apply(image.offset + 1, &topic).unwrap();
     image
 }
@@ -191,7 +203,7 @@ fn a_request_whose_sync_failed_before_it_was_sealed_is_told_so() {
         duplicate: false,
         leader_epoch: 0,
     };
-    partition.take_offline("gone");
+    partition.retire();
     wait.appended(&world.flusher, &partition, &appended);
     // The flusher answers for the claim, whenever it comes to it.
     world.flusher.stop();

@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use crate::host::task::Worker;
 use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
-use crate::replica::ack::AckFailure;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
 use crate::telemetry::Telemetry;
@@ -110,7 +109,7 @@ impl Flusher {
     fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
         let (ready, ready_task, emptied) = (Condvar::new(), Notify::new(), Condvar::new());
         let flusher = Flusher { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
-        (Arc::new(flusher), Rounds { journal, journaled: Vec::new(), clock, telemetry })
+        (Arc::new(flusher), Rounds::new(journal, clock, telemetry))
     }
 
     fn work_off(&self, rounds: &mut Rounds) {
@@ -246,7 +245,7 @@ struct Piece {
 }
 
 /// The thread's own state.
-struct Rounds {
+pub(super) struct Rounds {
     journal: Option<Journal>,
     /// Partitions with something in the journal that their own files have not been synced for.
     journaled: Vec<Arc<Partition>>,
@@ -255,6 +254,10 @@ struct Rounds {
 }
 
 impl Rounds {
+    pub(super) fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> Rounds {
+        Rounds { journal, journaled: Vec::new(), clock, telemetry }
+    }
+
     fn flush(&mut self, partitions: &[Arc<Partition>]) {
         let started = self.clock.monotonic_nanos();
         let mut small = Vec::new();
@@ -312,10 +315,8 @@ impl Rounds {
             .journal
             .as_ref()
             .is_some_and(|journal| journal.has_room(pieces.iter().map(|piece| (&piece.place, piece.len))));
-        if !fits && !pieces.is_empty() {
-            self.sync_journaled();
-        }
-        let Some(journal) = &mut self.journal else {
+        let fits = fits || pieces.is_empty() || self.sync_journaled();
+        let Some(journal) = self.journal.as_mut().filter(|_| fits) else {
             return pieces.into_iter().map(|piece| piece.partition).collect();
         };
         let mut failed = Vec::new();
@@ -348,15 +349,20 @@ impl Rounds {
         }
     }
 
-    /// Syncs the files of everything that is only in the journal, and begins the journal again.
-    fn sync_journaled(&mut self) {
+    /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
+    fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
         if partitions.is_empty() {
-            return;
+            return true;
         }
         self.sync(&partitions);
         let all_safe = partitions.iter().all(|partition| !partition.journaled.load(Ordering::Relaxed));
-        let Some(journal) = &mut self.journal else { return };
+        if !all_safe && partitions.iter().all(|partition| !partition.disk_has_failed()) {
+            // For want of descriptors, say.
+            self.journaled = partitions;
+            return false;
+        }
+        let Some(journal) = &mut self.journal else { return true };
         if all_safe && let Err(error) = journal.begin_again() {
             tracing::error!(%error, "the flush journal is given up; every partition is synced by itself from now on");
             self.journal = None;
@@ -364,6 +370,7 @@ impl Rounds {
             // Some partition could not be synced. Its disk is offline by now; the entries stay for the next start.
             self.journal = None;
         }
+        true
     }
 
     /// Starts the device on every file first and waits for each afterwards, so that one round costs about one wait.
@@ -382,7 +389,7 @@ impl Rounds {
         }
     }
 
-    fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
+    pub(super) fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
                 partition.with_open_log(|log| {
@@ -393,8 +400,19 @@ impl Rounds {
                 partition.journaled.store(false, Ordering::Relaxed);
                 partition.set_sync_mark(mark);
             }
+            Err(error) if error.is_passing() => {
+                // Only a directory was not opened. Who waits is told so and may come again; then everything is synced once more.
+                partition.with_open_log(|log| log.note_not_flushed(targets));
+                partition.note_storage(&error);
+                partition.fail_all_acks();
+            }
             Err(error) => {
-                self.telemetry.disk.flush_failed();
+                if partition.is_retired() {
+                    // Nothing of it has to be kept, also not what the journal holds.
+                    partition.journaled.store(false, Ordering::Relaxed);
+                } else {
+                    self.telemetry.disk.flush_failed();
+                }
                 partition.fail_disk(&error.to_string());
             }
         }
@@ -402,11 +420,11 @@ impl Rounds {
 }
 
 /// What to sync of a partition, and what holds afterwards. Who waits for one that is offline is told so.
-fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
+pub(super) fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
     if partition.disk_has_failed() {
         // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
         // the journal holds of it stays there for the next start.
-        partition.fail_acks(AckFailure::Storage);
+        partition.fail_all_acks();
         return None;
     }
     let found = partition.with_open_log(|log| {
@@ -420,13 +438,13 @@ fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)> {
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
             partition.note_storage(&error);
-            partition.fail_acks(AckFailure::Storage);
+            partition.fail_all_acks();
             None
         }
         None => {
-            // Deleted or offline: nothing of it has to be kept.
+            // Retired or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
-            partition.fail_acks(AckFailure::Storage);
+            partition.fail_all_acks();
             None
         }
     }

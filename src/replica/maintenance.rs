@@ -11,7 +11,7 @@ use crate::base::MonotonicMs;
 use crate::host::task::{self, Worker};
 use crate::host::{Clock, Workers};
 use crate::log::checkpoints::Offsets;
-use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
+use crate::replica::checkpoints::save_high_watermarks;
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -80,7 +80,15 @@ struct Rounds {
     retention: Due,
     producers: Due,
     tail: TailBound,
-    saved: Checkpoints,
+    saved_high_watermarks: Offsets,
+    /// There is more to remove than one round does.
+    more_doomed: bool,
+}
+
+impl Rounds {
+    fn pause(&self) -> Duration {
+        if self.more_doomed { Duration::ZERO } else { TICK }
+    }
 }
 
 impl Maintenance {
@@ -120,7 +128,7 @@ impl Maintenance {
 
     fn run(&self) {
         let mut rounds = self.begin();
-        while self.wait() {
+        while self.wait(rounds.pause()) {
             self.round(&mut rounds);
         }
     }
@@ -128,7 +136,7 @@ impl Maintenance {
     async fn run_as_task(&self) {
         let mut rounds = self.begin();
         while !self.is_stopping() {
-            let _ = task::timeout(TICK, self.stopped_task.notified()).await;
+            let _ = task::timeout(rounds.pause(), self.stopped_task.notified()).await;
             if !self.is_stopping() {
                 self.round(&mut rounds);
             }
@@ -145,7 +153,8 @@ impl Maintenance {
             retention: Due::new(self.intervals.retention_ms, now),
             producers: Due::new(self.intervals.producer_check_ms, now),
             tail: TailBound::new(self.intervals.tail_bytes_max),
-            saved: Checkpoints::default(),
+            saved_high_watermarks: Offsets::new(),
+            more_doomed: false,
         }
     }
 
@@ -157,7 +166,7 @@ impl Maintenance {
             self.flush_dirty();
         }
         if rounds.high_watermark.is_now(now) {
-            self.save_high_watermarks(&mut rounds.saved.high_watermarks);
+            self.save_high_watermarks(&mut rounds.saved_high_watermarks);
         }
         if rounds.retention.is_now(now) {
             self.roll_and_retain();
@@ -168,20 +177,20 @@ impl Maintenance {
                 partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
             });
         }
-        self.partitions.remove_doomed();
+        rounds.more_doomed = self.partitions.remove_doomed(|| self.is_stopping());
         self.remove_deleted_segments();
         let settled = rounds.tail.step(&self.partitions, &self.flusher);
         if settled || rounds.checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-            self.save_checkpoints(&mut rounds.saved);
+            self.save_checkpoints();
         }
         self.telemetry.upkeep(now);
     }
 
     /// `false` when it is time to end.
-    fn wait(&self) -> bool {
+    fn wait(&self, pause: Duration) -> bool {
         let mut stop = self.stop.lock();
         if !*stop {
-            self.stopped.wait_for(&mut stop, TICK);
+            self.stopped.wait_for(&mut stop, pause);
         }
         !*stop
     }
@@ -268,22 +277,13 @@ impl Maintenance {
     }
 
     /// Moves every log's recovery point to what is synced, then writes the files that a start reads.
-    fn save_checkpoints(&self, saved: &mut Checkpoints) {
+    fn save_checkpoints(&self) {
         self.each_partition(|partition| {
             if let Some(Err(error)) = partition.with_open_log(|log| log.checkpoint()) {
                 partition.note_storage(&error);
             }
         });
-        let high_watermarks = std::mem::take(&mut saved.high_watermarks);
-        let current = Checkpoints { high_watermarks, ..self.partitions.checkpoints() };
-        saved.high_watermarks.clone_from(&current.high_watermarks);
-        if current == *saved {
-            return;
-        }
-        match current.save(self.partitions.disk(), self.partitions.log_dir()) {
-            Ok(()) => *saved = current,
-            Err(error) => tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer"),
-        }
+        self.partitions.save_checkpoints();
     }
 
     /// What consumers could read before a restart they can read soon after it.

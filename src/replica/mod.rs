@@ -13,6 +13,8 @@
 mod ack;
 mod append_rules;
 mod checkpoints;
+#[cfg(test)]
+mod deletion_tests;
 mod dir_health;
 #[cfg(test)]
 mod durability_tests;
@@ -36,6 +38,7 @@ mod partitions;
 #[cfg(test)]
 mod replication_tests;
 mod role;
+mod strays;
 mod sync_wait;
 mod tail;
 mod throttle;

@@ -19,12 +19,12 @@ use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
-use crate::replica::ack::AckFailure;
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
 use crate::replica::partition_acks::PendingAcks;
 use crate::replica::partition_lead::Leading;
 use crate::replica::role::{Common, Role};
+use crate::replica::strays::set_aside;
 use crate::replica::waiter::Waiters;
 
 /// What opening the log needs to know of the last shutdown, read once from the checkpoint files.
@@ -36,11 +36,20 @@ pub struct Checkpointed {
     pub high_watermark: Offset,
 }
 
+impl Checkpointed {
+    /// Whether it says nothing that a new log would not say.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.recovery_point == 0 && self.high_watermark == 0 && self.log_start_offset.is_none_or(|start| start == 0)
+    }
+}
+
 pub(super) enum Slot {
     Unopened(Checkpointed),
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
-    Offline(Arc<str>),
+    Offline(Arc<str>, Checkpointed),
+    /// Deleted, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
+    Retired,
 }
 
 /// Everything before a byte of a segment, and below the offset that belongs there, is durable: in the file or in the flush journal.
@@ -90,6 +99,10 @@ pub struct Partition {
     durable_below: AtomicI64,
     /// Used by the flusher, and when the log is cut.
     sync_mark: Mutex<Option<SyncMark>>,
+    /// The last try to open the log failed for want of something, and was told of.
+    open_failed: AtomicBool,
+    /// The slot says so too; for readers, who do not look there.
+    retired: AtomicBool,
     /// When the housekeeper first saw it dirty; 0 while it is not.
     dirty_since_ms: AtomicU64,
 }
@@ -129,6 +142,8 @@ impl Partition {
             cuts: AtomicU64::new(0),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
+            open_failed: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
             dirty_since_ms: AtomicU64::new(0),
         }
     }
@@ -179,6 +194,9 @@ impl Partition {
             self.note_storage(error);
         }
         let appended = appended?;
+        if self.health.is_full() {
+            self.health.note_room(self.env.host.clock.monotonic_ms());
+        }
         self.dirty.store(true, Ordering::Release);
         if alone {
             self.waiters.wake_all();
@@ -201,11 +219,13 @@ impl Partition {
         self.dirty.store(true, Ordering::Release);
     }
 
-    /// Trouble with a file ends the trust in its disk, unless the disk is only full.
+    /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory.
     pub fn note_storage(&self, error: &LogError) {
         if error.is_disk_full() {
-            tracing::warn!(partition = %self.identity.topic_partition, %error, "the disk is full; writes are refused until there is room");
-        } else {
+            self.health.note_full(error, self.env.host.clock.monotonic_ms());
+        } else if error.is_passing() {
+            tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
+        } else if !self.is_retired() {
             self.health.fail(&error.to_string());
         }
     }
@@ -213,7 +233,11 @@ impl Partition {
     /// The newest published view. Opens the log at first use.
     pub fn view(&self) -> Result<Arc<LogView>, PartitionError> {
         if let Some(view) = self.view.get() {
-            return Ok(view.load_full());
+            return if self.retired.load(Ordering::Relaxed) {
+                Err(PartitionError::NotLeader)
+            } else {
+                Ok(view.load_full())
+            };
         }
         let mut slot = self.slot.lock();
         self.opened(&mut slot)?;
@@ -246,7 +270,7 @@ impl Partition {
     pub fn with_open_log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> Option<T> {
         match &mut *self.slot.lock() {
             Slot::Open(log) => Some(work(log)),
-            Slot::Unopened(_) | Slot::Offline(_) => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
         }
     }
 
@@ -255,22 +279,43 @@ impl Partition {
             return Err(PartitionError::Offline(reason.clone()));
         }
         if let Slot::Unopened(checkpointed) = **slot {
-            **slot = self.open(checkpointed);
+            match self.open(checkpointed) {
+                Ok(log) => **slot = Slot::Open(log),
+                // Perhaps next time; or its directory could not be set aside.
+                Err(error) if error.is_passing() || matches!(error, LogError::InconsistentTopicId { .. }) => {
+                    return Err(AppendError::Storage(error).into());
+                }
+                Err(error) => **slot = Slot::Offline(error.to_string().into(), checkpointed),
+            }
         }
         match &mut **slot {
             Slot::Open(log) => Ok(log),
-            Slot::Offline(reason) => Err(PartitionError::Offline(reason.clone())),
-            Slot::Unopened(_) => Err(PartitionError::NotLeader),
+            Slot::Offline(reason, _) => Err(PartitionError::Offline(reason.clone())),
+            Slot::Unopened(_) | Slot::Retired => Err(PartitionError::NotLeader),
         }
     }
 
-    fn open(&self, checkpointed: Checkpointed) -> Slot {
-        let how = OpenHow {
-            clean_shutdown: checkpointed.clean_shutdown,
-            recovery_point: checkpointed.recovery_point,
-            log_start_offset: checkpointed.log_start_offset,
+    fn open(&self, checkpointed: Checkpointed) -> Result<Box<Log>, LogError> {
+        let open = |checkpointed: Checkpointed| {
+            let how = OpenHow {
+                clean_shutdown: checkpointed.clean_shutdown,
+                recovery_point: checkpointed.recovery_point,
+                log_start_offset: checkpointed.log_start_offset,
+            };
+            Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how)
         };
-        match Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how) {
+        let mut opened = open(checkpointed);
+        if matches!(opened, Err(LogError::InconsistentTopicId { .. })) {
+            // Left by a deleted topic of the name, whose directory could not be renamed then (B9).
+            match set_aside(&self.env.host, &self.dir) {
+                Ok(_) => opened = open(Checkpointed::default()),
+                Err(_) if self.open_failed.load(Ordering::Relaxed) => {}
+                Err(error) => {
+                    tracing::error!(dir = %self.dir.display(), %error, "cannot set another topic's directory aside");
+                }
+            }
+        }
+        match opened {
             Ok((mut log, recovery)) => {
                 if recovery.truncated_bytes > 0 {
                     tracing::warn!(
@@ -285,11 +330,16 @@ impl Partition {
                 self.high_watermark.store(checkpointed.high_watermark.clamp(start, end), Ordering::SeqCst);
                 self.begin_leading(&mut log);
                 let _ = self.view.set(log.published());
-                Slot::Open(Box::new(log))
+                self.open_failed.store(false, Ordering::Relaxed);
+                Ok(Box::new(log))
             }
             Err(error) => {
-                tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
-                Slot::Offline(error.to_string().into())
+                if !error.is_passing() && !matches!(error, LogError::InconsistentTopicId { .. }) {
+                    tracing::error!(partition = %self.identity.topic_partition, %error, "the log cannot be opened; the partition is offline");
+                } else if !self.open_failed.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(partition = %self.identity.topic_partition, %error, "the log cannot be opened now; trying again when it is asked for");
+                }
+                Err(error)
             }
         }
     }
@@ -375,9 +425,13 @@ impl Partition {
     }
 
     /// A sync or journal write failed: nothing on this disk is acknowledged any more.
+    ///
+    /// Not when the partition was retired meanwhile: its directory is renamed without asking who still works in it.
     pub(super) fn fail_disk(&self, reason: &str) {
-        self.health.fail(reason);
-        self.fail_acks(AckFailure::Storage);
+        if !self.is_retired() {
+            self.health.fail(reason);
+        }
+        self.fail_all_acks();
     }
 
     /// Whether it has been used before: new partitions get their directory with their first record.
@@ -385,19 +439,35 @@ impl Partition {
         self.env.host.disk.exists(&self.dir)
     }
 
-    /// Takes the partition out of service for good.
-    pub fn take_offline(&self, reason: &str) -> Option<Log> {
-        let before = std::mem::replace(&mut *self.slot.lock(), Slot::Offline(reason.into()));
-        self.fail_acks(AckFailure::Storage);
+    /// Takes the partition out of service for good: it was deleted, this node has no replica of it any more, or the node stops.
+    pub fn retire(&self) -> Option<Log> {
+        let mut slot = self.slot.lock();
+        let before = std::mem::replace(&mut *slot, Slot::Retired);
+        self.retired.store(true, Ordering::Release);
+        drop(slot);
+        self.fail_all_acks();
         self.wake_everybody();
         match before {
             Slot::Open(log) => Some(*log),
-            Slot::Unopened(_) | Slot::Offline(_) => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
         }
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
     }
 
     pub fn is_open(&self) -> bool {
         matches!(*self.slot.lock(), Slot::Open(_))
+    }
+
+    /// Whether its log was never looked at since an unclean shutdown: a clean one must not be claimed for it.
+    pub(super) fn is_unchecked(&self) -> bool {
+        match &*self.slot.lock() {
+            Slot::Unopened(checkpointed) => !checkpointed.clean_shutdown && self.exists_on_disk(),
+            Slot::Offline(..) => true,
+            Slot::Open(_) | Slot::Retired => false,
+        }
     }
 
     /// What the checkpoint files should say of this partition now.
@@ -409,8 +479,8 @@ impl Partition {
                 log_start_offset: Some(log.log_start_offset()),
                 high_watermark: self.high_watermark(),
             }),
-            Slot::Unopened(checkpointed) => Some(*checkpointed),
-            Slot::Offline(_) => None,
+            Slot::Unopened(checkpointed) | Slot::Offline(_, checkpointed) => Some(*checkpointed),
+            Slot::Retired => None,
         }
     }
 }

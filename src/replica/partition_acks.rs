@@ -77,6 +77,13 @@ impl Partition {
         }
     }
 
+    /// The disk failed, or the partition went away: nobody gets what he waits for.
+    pub fn fail_all_acks(&self) {
+        let failure = if self.is_retired() { AckFailure::NotLeader } else { AckFailure::Storage };
+        fail(&mut self.pending.committed.lock(), failure);
+        fail(&mut self.pending.synced.lock(), failure);
+    }
+
     pub(super) fn wake_everybody(&self) {
         self.waiters.wake_all();
         self.follower_waiters.wake_all();

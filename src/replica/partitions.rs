@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::checkpoints::Offsets;
-use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, retired_dir_name};
+use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, read_topic_id, retired_dir_name};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, NO_METADATA, Topic};
 use crate::records::AppendRules;
@@ -22,6 +22,7 @@ use crate::replica::dir_health::DirHealth;
 use crate::replica::leader::Rules;
 use crate::replica::partition::{Checkpointed, Partition};
 use crate::replica::role::{Common, ReplicaOptions};
+use crate::replica::strays::set_aside;
 use crate::replica::throttle::{FOLLOWER_RATE, LEADER_RATE};
 use crate::telemetry::{Telemetry, TopicMetrics};
 
@@ -51,6 +52,9 @@ struct Table {
     by_id: HashMap<TopicId, Arc<TopicReplicas>>,
 }
 
+/// Directories of deleted partitions that are removed before the housekeeper looks at its other duties.
+const REMOVED_AT_ONCE: usize = 64;
+
 /// How topics get their effective configuration: overrides of the image over this node's own settings.
 pub type ConfigSource = Box<dyn Fn(&Image, &str) -> LogConfig + Send + Sync>;
 
@@ -66,6 +70,8 @@ pub struct Partitions {
     applying: Mutex<()>,
     applied: watch::Sender<i64>,
     checkpointed: Mutex<HashMap<TopicPartition, Checkpointed>>,
+    /// What the checkpoint files say now.
+    saved: Mutex<Checkpoints>,
     starts_moved: AtomicBool,
     /// Directories of deleted topics that wait for their removal.
     doomed: Mutex<Vec<PathBuf>>,
@@ -91,6 +97,7 @@ impl Partitions {
             applying: Mutex::new(()),
             applied: watch::Sender::new(NO_METADATA),
             checkpointed: Mutex::new(by_partition(checkpoints)),
+            saved: Mutex::new(Checkpoints { clean_shutdown: false, ..checkpoints.clone() }),
             starts_moved: AtomicBool::new(false),
             doomed: Mutex::new(Vec::new()),
         }
@@ -195,9 +202,47 @@ impl Partitions {
         }
         let gone: Vec<_> =
             before.by_id.values().filter(|topic| !table.by_id.contains_key(&topic.id)).cloned().collect();
+        // Before anybody can use a new topic of the same name: its directory and what is remembered of it are not the old one's.
+        gone.iter().for_each(|topic| self.retire(topic));
+        self.forget(&gone, &table);
         self.table.store(Arc::new(table));
-        for topic in gone {
-            self.retire(&topic);
+    }
+
+    /// Takes deleted partitions out of the checkpoint files, which know names only: what they say would be believed of a new topic
+    /// of the name.
+    fn forget(&self, gone: &[Arc<TopicReplicas>], table: &Table) {
+        let saved = self.saved.lock();
+        let is_remembered = |partition: &Arc<Partition>| {
+            let name = &partition.identity.topic_partition;
+            let remembered = |offsets: &Offsets| offsets.get(name).is_some_and(|offset| *offset > 0);
+            remembered(&saved.recovery_points) || remembered(&saved.log_start_offsets)
+        };
+        let must_save = gone.iter().flat_map(|topic| topic.partitions.iter().flatten()).any(is_remembered);
+        if must_save && !self.save(saved, table) {
+            self.note_start_moved();
+        }
+    }
+
+    /// Brings the checkpoint files up to date.
+    pub(super) fn save_checkpoints(&self) {
+        let saved = self.saved.lock();
+        self.save(saved, &self.table.load());
+    }
+
+    fn save(&self, mut saved: MutexGuard<'_, Checkpoints>, table: &Table) -> bool {
+        let current = checkpoints_of(table);
+        if current == *saved {
+            return true;
+        }
+        match current.save(self.disk(), &self.log_dir) {
+            Ok(()) => {
+                *saved = current;
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer");
+                false
+            }
         }
     }
 
@@ -252,10 +297,19 @@ impl Partitions {
         let topic_partition = TopicPartition::new(topic.name.clone(), index);
         let dir = self.log_dir.join(topic_partition.dir_name());
         // A partition that the checkpoints do not know was made after them: nothing of it may be trusted unread.
-        let checkpointed = self.checkpointed.lock().remove(&topic_partition).unwrap_or_default();
+        let checkpointed = self.checkpointed.lock().remove(&topic_partition);
+        let checkpointed = checkpointed.filter(|known| known.is_nothing() || self.may_belong_to(topic.id, &dir));
+        let checkpointed = checkpointed.unwrap_or_default();
         let identity = LogIdentity { topic_partition, topic_id: topic.id };
         let (env, common, health) = (self.env.clone(), self.common.clone(), self.health.clone());
         Arc::new(Partition::new(env, common, health, dir, identity, config.clone(), checkpointed))
+    }
+
+    /// Whether what was remembered of the directory's name can have been said of this topic.
+    fn may_belong_to(&self, id: TopicId, dir: &Path) -> bool {
+        // A file that cannot be read is met again when the log is opened.
+        let is_anothers = |found: Option<TopicId>| found.is_some_and(|found| found != id);
+        self.disk().exists(dir) && !read_topic_id(self.disk(), dir).is_ok_and(is_anothers)
     }
 
     /// Ends the partitions of a deleted topic.
@@ -267,7 +321,10 @@ impl Partitions {
     /// removed later.
     fn retire_partition(&self, partition: &Arc<Partition>, id: TopicId) {
         partition.stop_replicating();
-        drop(partition.take_offline("the replica was removed"));
+        if let Some(log) = partition.retire() {
+            log.retire();
+        }
+        self.checkpointed.lock().remove(&partition.identity.topic_partition);
         let unique = format!("{id}{}", self.env.host.entropy.uuid().simple());
         let doomed = self.log_dir.join(retired_dir_name(&partition.identity.topic_partition.dir_name(), &unique));
         match self.env.host.disk.rename(&partition.dir, &doomed) {
@@ -279,17 +336,32 @@ impl Partitions {
         }
     }
 
-    /// Removes what deleted topics left behind. Blocks.
-    pub fn remove_doomed(&self) {
-        for dir in std::mem::take(&mut *self.doomed.lock()) {
+    /// Removes some of what deleted topics left behind, until `is_stopping`; the next start removes what is left then. Blocks.
+    /// `true` when more could be removed now.
+    pub fn remove_doomed(&self, is_stopping: impl Fn() -> bool) -> bool {
+        let batch: Vec<_> = {
+            let mut doomed = self.doomed.lock();
+            let count = doomed.len().min(REMOVED_AT_ONCE);
+            doomed.drain(..count).collect()
+        };
+        let mut kept = Vec::new();
+        for dir in batch {
+            if is_stopping() {
+                return false;
+            }
             if let Err(error) = self.env.host.disk.remove_dir_all(&dir) {
                 tracing::warn!(dir = %dir.display(), %error, "cannot remove a deleted partition's directory; trying again later");
-                self.doomed.lock().push(dir);
+                kept.push(dir);
             }
         }
+        let mut doomed = self.doomed.lock();
+        let more = kept.is_empty() && !doomed.is_empty();
+        doomed.extend(kept);
+        more
     }
 
-    /// Looks once, at start, for directories that no topic of the image owns. Half-deleted ones go; unknown ones are set aside.
+    /// Looks once, at start, for what no topic of the image owns. Half-deleted directories go, unknown ones are set aside, and what
+    /// the checkpoint files say of others is forgotten.
     pub fn sweep_strays(&self) -> std::io::Result<()> {
         let disk = &self.env.host.disk;
         for entry in disk.read_dir(&self.log_dir)?.into_iter().filter(|entry| entry.is_dir) {
@@ -298,12 +370,14 @@ impl Partitions {
                 self.doomed.lock().push(path);
             } else if let Some(found) = TopicPartition::parse_dir_name(&entry.name) {
                 let known = self.partition(&found.topic, found.partition).is_some();
-                if !known && !entry.name.starts_with("__cluster_metadata-") {
-                    tracing::warn!(dir = %path.display(), "no topic owns this partition directory; setting it aside with the suffix -stray");
-                    disk.rename(&path, &self.log_dir.join(format!("{}-stray", entry.name)))?;
+                let is_ours = known || entry.name.starts_with("__cluster_metadata-");
+                if !is_ours && let Err(error) = set_aside(&self.env.host, &path) {
+                    tracing::error!(dir = %path.display(), %error, "no topic owns this partition directory, and it cannot be set aside");
                 }
             }
         }
+        self.checkpointed.lock().clear();
+        self.save_checkpoints();
         Ok(())
     }
 
@@ -322,11 +396,14 @@ impl Partitions {
             tracing::warn!(%failure, "the log directory is offline: it is not marked as cleanly shut down");
             return Ok(());
         }
+        let mut saved = self.saved.lock();
         let mut checkpoints = self.checkpoints();
         let high_watermarks = self.high_watermarks();
+        let mut unchecked = 0;
         for topic in self.topics() {
             for partition in topic.partitions.iter().flatten() {
-                if let Some(log) = partition.take_offline("the broker is stopping") {
+                unchecked += usize::from(partition.is_unchecked());
+                if let Some(log) = partition.retire() {
                     let end = log.log_end_offset();
                     log.close()?;
                     checkpoints.recovery_points.insert(partition.identity.topic_partition.clone(), end);
@@ -335,6 +412,14 @@ impl Partitions {
         }
         checkpoints.save(self.disk(), &self.log_dir)?;
         save_high_watermarks(self.disk(), &self.log_dir, &high_watermarks)?;
+        *saved = checkpoints;
+        if unchecked > 0 {
+            tracing::warn!(
+                unchecked,
+                "not all logs could be checked: the log directory is not marked as cleanly shut down"
+            );
+            return Ok(());
+        }
         crate::log::checkpoints::mark_clean_shutdown(self.disk(), &self.log_dir, broker_epoch)
     }
 
@@ -354,20 +439,22 @@ impl Partitions {
 
     /// The checkpoint files' content as of now, without the high watermarks.
     pub fn checkpoints(&self) -> Checkpoints {
-        let mut checkpoints = Checkpoints::default();
-        for topic in self.topics() {
-            for partition in topic.partitions.iter().flatten() {
-                if let Some(at) = partition.checkpoint() {
-                    let name = &partition.identity.topic_partition;
-                    checkpoints.recovery_points.insert(name.clone(), at.recovery_point);
-                    if let Some(start) = at.log_start_offset.filter(|start| *start > 0) {
-                        checkpoints.log_start_offsets.insert(name.clone(), start);
-                    }
-                }
+        checkpoints_of(&self.table.load())
+    }
+}
+
+fn checkpoints_of(table: &Table) -> Checkpoints {
+    let mut checkpoints = Checkpoints::default();
+    for partition in table.by_name.values().flat_map(|topic| topic.partitions.iter().flatten()) {
+        if let Some(at) = partition.checkpoint() {
+            let name = &partition.identity.topic_partition;
+            checkpoints.recovery_points.insert(name.clone(), at.recovery_point);
+            if let Some(start) = at.log_start_offset.filter(|start| *start > 0) {
+                checkpoints.log_start_offsets.insert(name.clone(), start);
             }
         }
-        checkpoints
     }
+    checkpoints
 }
 
 fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {

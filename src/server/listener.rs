@@ -24,7 +24,7 @@ const BACKLOG_MIN: i32 = 1024;
 /// Pause after an accept failed for want of descriptors or memory, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections there may be (`max.connections`, `max.connections.per.ip`).
+/// How many connections there may be (the limit of open files leaves some, and `max.connections`, `max.connections.per.ip`).
 pub struct ConnectionQuota {
     connections_max: usize,
     per_ip_max: usize,
@@ -48,7 +48,7 @@ impl ConnectionQuota {
     fn admit(self: &Arc<Self>, ip: IpAddr) -> Result<Permit, &'static str> {
         let mut open = self.open.lock();
         if open.total >= self.connections_max {
-            return Err("max.connections is reached");
+            return Err("max.connections, or what the limit of open files leaves for connections, is reached");
         }
         let per_ip_max = self.per_ip_overrides.get(&ip).copied().unwrap_or(self.per_ip_max);
         let of_ip = open.by_ip.entry(ip).or_default();

@@ -3,6 +3,7 @@
 
 mod bring_up;
 mod connection;
+mod data_directory;
 mod follow;
 mod identity;
 mod input;
@@ -33,13 +34,17 @@ pub use node::Node;
 /// Threads for what may wait for a device, beside those that own connections.
 const BLOCKING_THREADS_MAX: usize = 16;
 
-/// Runs a node until SIGTERM or SIGINT, then stops it cleanly.
+/// Runs a node until SIGTERM, SIGINT or SIGHUP (its terminal is gone), then stops it cleanly.
 pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
     let format = match loaded.settings.log_format {
         LogFormatSetting::Text => LogFormat::Text,
         LogFormatSetting::Json => LogFormat::Json,
     };
     let log_control = logs::start(&loaded.settings.log_level, format)?;
+    match &loaded.file {
+        Some(file) => tracing::info!(version = env!("CARGO_PKG_VERSION"), settings = %file.display(), "starting"),
+        None => tracing::info!(version = env!("CARGO_PKG_VERSION"), "starting without a settings file"),
+    }
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -50,14 +55,17 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
         .build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut hangup = signal(SignalKind::hangup())?;
         let node = Node::start(Host::real(), loaded.settings, log_control).await.map_err(plain)?;
         let failed = tokio::select! {
-            _ = terminate.recv() => {
-                tracing::info!("SIGTERM: stopping");
-                None
-            }
-            _ = interrupt.recv() => {
-                tracing::info!("SIGINT: stopping");
+            name = async {
+                tokio::select! {
+                    _ = terminate.recv() => "SIGTERM",
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = hangup.recv() => "SIGHUP",
+                }
+            } => {
+                tracing::info!("{name}: stopping");
                 None
             }
             why = node.failed() => Some(why),

@@ -16,7 +16,6 @@ use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
 use crate::api::{Broker, Gate};
 use crate::base::NodeAddress;
-use crate::base::limits::OPEN_FILES_MAX;
 use crate::config::BrokerSettings;
 use crate::controller::Controller;
 use crate::coordinator::group::GroupCoordinator;
@@ -27,12 +26,15 @@ use crate::peer::{Myself, PeerIdentity, Peers};
 use crate::quorum::{Quorum, QuorumOptions};
 use crate::replica::{Checkpoints, Flusher, Partitions};
 use crate::server::bring_up::{BringUp, Progress};
+use crate::server::data_directory;
 use crate::server::identity::Identity;
 use crate::server::lifecycle::{Credentials, Lifecycle};
+use crate::server::listener::Listener;
 use crate::server::offsets_log::ReplicaOffsetsLog;
 use crate::server::others::PeerProbe;
 use crate::server::shard::{ConnectionLimits, Shards};
 use crate::server::transport::PeerTransport;
+use crate::server::tuning::DescriptorShares;
 use crate::server::{knock, roles, wiring};
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
@@ -67,7 +69,7 @@ impl Node {
     pub async fn start(host: Host, settings: BrokerSettings, log_control: LogControl) -> Result<Node, StartError> {
         let started_nanos = host.clock.monotonic_nanos();
         let log_dir = only_log_dir(&settings)?;
-        let directory = take_directory(&host, &log_dir)?;
+        let directory = data_directory::take(&host, &log_dir)?;
         let telemetry = Telemetry::new(host.clock.now_ms());
         let readiness = Arc::new(Readiness::new("starting"));
         let stopping = watch::Sender::new(false);
@@ -93,7 +95,7 @@ impl Node {
         let checkpoints = Checkpoints::take(&*host.disk, &log_dir)?;
         let journal = wiring::open_journal(&host, &log_dir, checkpoints.clean_shutdown, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
-            LogEnv::new(host.clone(), OPEN_FILES_MAX),
+            LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
             log_dir.clone(),
             wiring::replica_options(&settings),
             wiring::config_source(&settings),
@@ -105,6 +107,7 @@ impl Node {
         let policy = wiring::flush_policy(settings.flush.policy);
         let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy));
         let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, wiring::group_config(&settings)));
+        let bound = listeners.first().map(Listener::local_addr).transpose()?;
         let broker = Arc::new(Broker {
             host: host.clone(),
             options: wiring::broker_options(&settings),
@@ -121,7 +124,7 @@ impl Node {
             epoch: Arc::new(AtomicI64::new(-1)),
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
-        telemetry.add_source(Arc::new(BrokerSource::new(&broker)));
+        telemetry.add_source(Arc::new(BrokerSource::new(&broker, bound)));
         tasks.spawn(until_stopped(groups.run_timers(), stopping.subscribe()));
         let listener = settings.inter_broker_listener.clone();
         broker.controller.look_with(Arc::new(PeerProbe { peers: broker.peers.clone(), listener: listener.clone() }));
@@ -163,9 +166,13 @@ impl Node {
             broker = settings.roles.broker,
             controller = settings.roles.controller,
             log_dir = %log_dir.display(),
-            listeners = ?addresses,
-            http = ?http_address,
-            after_clean_shutdown = checkpoints.clean_shutdown,
+            listeners = shown(&addresses),
+            http = http_address.map(tracing::field::display),
+            last_stop = match (identity.is_known, checkpoints.clean_shutdown) {
+                (false, _) => "none: first start",
+                (true, true) => "clean",
+                (true, false) => "not clean",
+            },
             "listening"
         );
         let (progress, seen) = watch::channel(Progress::Starting);
@@ -264,20 +271,9 @@ impl Node {
     }
 }
 
+/// The settings are refused before this where they name several.
 fn only_log_dir(settings: &BrokerSettings) -> Result<PathBuf, StartError> {
-    match settings.log_dirs.as_slice() {
-        [dir] => Ok(dir.clone()),
-        dirs => Err(format!("log.dirs names {} directories; this version keeps its data in one", dirs.len()).into()),
-    }
-}
-
-fn take_directory(host: &Host, log_dir: &Path) -> Result<Box<dyn Send + Sync>, StartError> {
-    let named = |action: &str, error: std::io::Error| format!("cannot {action} {}: {error}", log_dir.display());
-    host.disk.create_dir_all(log_dir).map_err(|error| named("make", error))?;
-    host.disk.lock_dir(log_dir).map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => format!("{} is in use by another process", log_dir.display()).into(),
-        _ => named("lock", error).into(),
-    })
+    settings.log_dirs.first().cloned().ok_or_else(|| "log.dirs names no directory".into())
 }
 
 async fn open_http(
@@ -289,7 +285,7 @@ async fn open_http(
     tasks: &mut tokio::task::JoinSet<()>,
 ) -> Result<Option<SocketAddr>, StartError> {
     let Some((name, port)) = &settings.http_listener else { return Ok(None) };
-    let listener = admin::bind(roles::resolve(host, name, *port)?).await?;
+    let listener = admin::bind(roles::resolve(host, "http.listener", name, *port)?).await?;
     let address = listener.local_addr()?;
     let mut stopping = stopping.subscribe();
     let stop = async move {
@@ -352,6 +348,11 @@ async fn watch_losses(broker: Arc<Broker>) {
             Err(RecvError::Closed) => return,
         }
     }
+}
+
+/// `PLAINTEXT://127.0.0.1:9092, ...`
+fn shown(addresses: &[(Arc<str>, SocketAddr)]) -> String {
+    addresses.iter().map(|(name, address)| format!("{name}://{address}")).collect::<Vec<_>>().join(", ")
 }
 
 pub async fn until_stopped(work: impl Future<Output = ()>, mut stopping: watch::Receiver<bool>) {

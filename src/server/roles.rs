@@ -13,17 +13,29 @@ use crate::host::net::ListenOptions;
 use crate::metadata::Endpoint;
 use crate::server::listener::{ConnectionQuota, Listener};
 use crate::server::node::StartError;
+use crate::server::tuning::DescriptorShares;
 use crate::telemetry::Telemetry;
 
-pub fn resolve(host: &Host, name: &str, port: u16) -> Result<SocketAddr, StartError> {
-    host.net.resolve(name, port).map_err(|error| format!("cannot resolve {name}: {error}").into())
+pub fn resolve(host: &Host, setting: &str, name: &str, port: u16) -> Result<SocketAddr, StartError> {
+    host.net.resolve(name, port).map_err(|error| format!("{setting}: cannot resolve {name}: {error}").into())
+}
+
+/// What to do about an address that cannot be listened on.
+fn bind_hint(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "; another broker may be running on it; set listeners",
+        std::io::ErrorKind::PermissionDenied => "; ports below 1024 are the system's; set listeners",
+        std::io::ErrorKind::AddrNotAvailable => "; this machine has no such address; set listeners",
+        _ => "",
+    }
 }
 
 /// Opens every listener, so that a port that is taken is told before anything else is done.
 pub fn bind_all(host: &Host, settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<Listener>, StartError> {
     let sockets = &settings.sockets;
     let overrides = sockets.connections_per_ip_max_overrides.iter().map(|(ip, max)| (*ip, *max)).collect();
-    let quota = Arc::new(ConnectionQuota::new(sockets.connections_max, sockets.connections_per_ip_max, overrides));
+    let connections_max = sockets.connections_max.min(DescriptorShares::of_this_process().connections_max);
+    let quota = Arc::new(ConnectionQuota::new(connections_max, sockets.connections_per_ip_max, overrides));
     let options = ListenOptions {
         backlog: i32::try_from(sockets.listen_backlog).unwrap_or(i32::MAX),
         send_buffer_bytes: sockets.send_buffer_bytes,
@@ -33,14 +45,16 @@ pub fn bind_all(host: &Host, settings: &BrokerSettings, telemetry: &Telemetry) -
     let mut bound = Vec::new();
     for listener in &settings.listeners {
         let address = match &listener.host {
-            Some(name) => resolve(host, name, listener.port)?,
+            Some(name) => resolve(host, "listeners", name, listener.port)?,
             None => SocketAddr::from(([0u16; 8], listener.port)),
         };
         let metrics = telemetry.listener(&listener.name);
         let door = if listener.is_controller { Door::Controller } else { Door::Broker };
         let socket =
             Listener::bind(host, listener.name.as_str().into(), door, address, options, quota.clone(), metrics)
-                .map_err(|error| format!("cannot listen on {}://{address}: {error}", listener.name))?;
+                .map_err(|error| {
+                    format!("cannot listen on {}://{address}: {error}{}", listener.name, bind_hint(&error))
+                })?;
         bound.push(socket);
     }
     Ok(bound)

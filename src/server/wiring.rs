@@ -36,12 +36,16 @@ pub fn open_journal(
     if !clean {
         let recovery = journal::recover(&*host.disk, log_dir)?;
         if recovery.entries > 0 {
-            tracing::info!(?recovery, "replayed the flush journal");
+            let (entries, skipped, bytes) = (recovery.entries, recovery.skipped, recovery.bytes);
+            tracing::info!(entries, skipped, bytes, "replayed the flush journal");
         }
     }
     match policy {
         FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => Ok(None),
+        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
+            journal::discard(&*host.disk, log_dir)?;
+            Ok(None)
+        }
     }
 }
 

@@ -31,7 +31,13 @@ pub const LOGGERS: &[&str] = &[
 ];
 
 /// The variable that goes before `log.level`.
-const ENVIRONMENT: &str = "RUST_LOG";
+pub const ENVIRONMENT: &str = "RUST_LOG";
+
+/// The variable that switches colours off (https://no-color.org).
+const PLAIN: &str = "NO_COLOR";
+
+/// The store below the metadata image. Its lines below INFO are about its own pages, and come only when asked for by target.
+const STORE: &str = "sled";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -43,7 +49,10 @@ pub enum LogFormat {
 /// A filter that does not parse, or a process that has a log already.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    #[error("log filter {filter:?}: {reason}; expected a level such as `info`, or `info,barnabas::api=debug`")]
+    #[error(
+        "log filter {filter:?}: {reason}; expected one of off, error, warn, info, debug and trace, and behind it other levels for \
+         single modules: `info,barnabas::coordinator=debug`"
+    )]
     Filter { filter: String, reason: String },
     #[error("this process writes a log already")]
     Started,
@@ -93,7 +102,7 @@ impl LogControl {
         }
         match self.filter.as_ref().map_or(Ok(()), |filter| filter.reload(targets(&changed))) {
             Ok(()) => {
-                tracing::info!(levels = ?changed, "log levels changed");
+                tracing::info!(levels = shown(&changed), "log levels changed");
                 *levels = changed;
             }
             Err(error) => tracing::warn!(%error, "log levels not changed"),
@@ -115,7 +124,8 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogControl, LogError> {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => {
-            let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            let plain = std::env::var_os(PLAIN).is_some_and(|set| !set.is_empty());
+            let colours = !plain && std::io::IsTerminal::is_terminal(&std::io::stderr());
             lines.with_ansi(colours).boxed()
         }
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
@@ -124,11 +134,20 @@ pub fn start(filter: &str, format: LogFormat) -> Result<LogControl, LogError> {
     Ok(control)
 }
 
+/// Whether a log can be started with this filter.
+pub fn check(filter: &str) -> Result<(), LogError> {
+    parse(filter).map(drop)
+}
+
 fn parse(filter: &str) -> Result<Levels, LogError> {
     let parts: Vec<&str> = filter.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
     let refused = |reason: String| LogError::Filter { filter: filter.to_owned(), reason };
     if parts.is_empty() {
         return Err(refused("it is empty".to_owned()));
+    }
+    // For the parser a lone word that is no level is a target: everything else would be switched off without a word.
+    if let Some(word) = parts.iter().find(|part| !part.contains('=') && part.parse::<LevelFilter>().is_err()) {
+        return Err(refused(format!("{word} is no level")));
     }
     let targets = parts.join(",").parse::<Targets>().map_err(|error| refused(error.to_string()))?;
     let shown = |level: LevelFilter| level.to_string().to_ascii_uppercase();
@@ -140,11 +159,15 @@ fn parse(filter: &str) -> Result<Levels, LogError> {
 /// The consensus library speaks of each step and takes a node that is away for an error; the quorum says what matters of it. Who
 /// wants it all gives it a level.
 const QUIET: &str = "openraft";
+/// `root=INFO barnabas::api=DEBUG`
+fn shown(levels: &Levels) -> String {
+    levels.iter().map(|(target, level)| format!("{target}={level}")).collect::<Vec<_>>().join(" ")
+}
 
 fn targets(levels: &Levels) -> Targets {
     let of_all = levels.get(ROOT_LOGGER).map_or(LevelFilter::OFF, |level| threshold(level));
     let own = levels.iter().filter(|(target, _)| *target != ROOT_LOGGER);
-    let quiet = Targets::new().with_target(QUIET, LevelFilter::OFF);
+    let quiet = Targets::new().with_target(QUIET, LevelFilter::OFF).with_target(STORE, of_all.min(LevelFilter::INFO));
     quiet.with_targets(own.map(|(target, level)| (target.clone(), threshold(level)))).with_default(of_all)
 }
 
@@ -185,10 +208,28 @@ mod tests {
         for good in ["info", "warn,barnabas::api=debug", "off", "INFO, hyper=warn"] {
             assert!(LogControl::detached(good).is_ok(), "{good}");
         }
-        for bad in ["barnabas=loud", " , "] {
+        for bad in ["barnabas=loud", " , ", "verbose", "inf", "info,barnabas", "info,verbose,barnabas::api=debug"] {
             let error = LogControl::detached(bad).unwrap_err();
             assert!(error.to_string().contains(bad), "{error}");
         }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_told_the_levels() {
+        let error = LogControl::detached("verbose").unwrap_err().to_string();
+        assert!(
+            error.contains("verbose is no level") && error.contains("off, error, warn, info, debug and trace"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_stores_own_lines_come_when_asked_for() {
+        let lets_through = |filter: &str| {
+            let debug = tracing::Level::DEBUG;
+            targets(&control(filter).levels.lock()).would_enable("sled::pagecache", &debug)
+        };
+        assert_eq!(["debug", "trace", "debug,sled=debug", "info"].map(lets_through), [false, false, true, false]);
     }
 
     #[test]

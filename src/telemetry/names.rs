@@ -67,7 +67,7 @@ metrics! {
     OFFLINE_LOG_DIRS = Gauge "kafka_log_logmanager_offlinelogdirectorycount" [] "Log directories taken out of service after an error.";
     LOG_DIR_OFFLINE = Gauge "kafka_log_logmanager_logdirectoryoffline" ["logDirectory"] "1 when the log directory is out of service.";
     LOG_DIR_FREE = Gauge "barnabas_log_dir_free_bytes" ["dir"] "Bytes free on the file system of a log directory.";
-    LOG_DIR_TOTAL = Gauge "barnabas_log_dir_size_bytes" ["dir"] "Size of the file system of a log directory.";
+    LOG_DIR_TOTAL = Gauge "barnabas_log_dir_capacity_bytes" ["dir"] "Size of the file system of a log directory.";
     FLUSH_TIME = Summary "kafka_log_logflushstats_logflushrateandtimems" [] "Milliseconds that a sync to disk took.";
     FLUSH_SECONDS = Histogram "barnabas_flush_seconds" [] "Seconds that a sync to disk took.";
     FLUSH_FAILURES = Counter "barnabas_flush_failures_total" [] "Syncs that failed; each takes its log directory out of service.";

@@ -13,38 +13,57 @@ const LENGTH_BYTES: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLimit {
     pub bytes_max: usize,
+    /// Nothing of this connection could be read yet.
+    pub is_first: bool,
 }
 
 impl FrameLimit {
     /// Before the connection has sent a request that could be read.
     pub fn first(request_bytes_max: usize) -> FrameLimit {
-        FrameLimit { bytes_max: request_bytes_max.min(FIRST_FRAME_BYTES_MAX) }
+        FrameLimit { bytes_max: request_bytes_max.min(FIRST_FRAME_BYTES_MAX), is_first: true }
     }
 
     /// Afterwards: `socket.request.max.bytes`.
-    pub fn later(request_bytes_max: usize) -> FrameLimit {
-        FrameLimit { bytes_max: request_bytes_max }
+    pub const fn later(request_bytes_max: usize) -> FrameLimit {
+        FrameLimit { bytes_max: request_bytes_max, is_first: false }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     Negative(i32),
-    TooLarge { declared: usize, bytes_max: usize },
+    TooLarge { declared: usize, limit: FrameLimit },
 }
 
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::Negative(declared) => write!(f, "frame declares {declared} bytes"),
-            FrameError::TooLarge { declared, bytes_max } => {
-                write!(f, "frame declares {declared} bytes, at most {bytes_max} are allowed")
+            FrameError::TooLarge { declared, limit: FrameLimit { bytes_max, is_first } } => {
+                if let Some(other) = spoken(*declared).filter(|_| *is_first) {
+                    write!(f, "this looks like {other}; Kafka's protocol is spoken here; ")?;
+                }
+                write!(f, "frame declares {declared} bytes, at most {bytes_max} are allowed")?;
+                if *is_first { f.write_str(" in a connection's first request") } else { Ok(()) }
             }
         }
     }
 }
 
 impl std::error::Error for FrameError {}
+
+/// Which other protocol begins with the bytes that were taken for a length.
+fn spoken(declared: usize) -> Option<&'static str> {
+    const HTTP: &[&[u8; 4]] =
+        &[b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"CONN", b"PATC", b"TRAC", b"PRI "];
+    let first = u32::try_from(declared).ok()?.to_be_bytes();
+    match first {
+        // A handshake record of any version.
+        [0x16, 0x03, ..] => Some("TLS"),
+        first if HTTP.contains(&&first) => Some("HTTP"),
+        _ => None,
+    }
+}
 
 /// The next whole frame, without its length prefix, sharing the memory of `buffer`. `None` while it is still arriving;
 /// an error as soon as the length is seen to be illegal. An empty frame is a frame (its header will be refused).
@@ -72,7 +91,7 @@ fn declared_length(buffer: &BytesMut, limit: FrameLimit) -> Result<Option<usize>
     let declared = i32::from_be_bytes(*prefix);
     let length = usize::try_from(declared).map_err(|_| FrameError::Negative(declared))?;
     if length > limit.bytes_max {
-        return Err(FrameError::TooLarge { declared: length, bytes_max: limit.bytes_max });
+        return Err(FrameError::TooLarge { declared: length, limit });
     }
     Ok(Some(length))
 }
@@ -81,7 +100,7 @@ fn declared_length(buffer: &BytesMut, limit: FrameLimit) -> Result<Option<usize>
 mod tests {
     use super::*;
 
-    const LIMIT: FrameLimit = FrameLimit { bytes_max: 100 };
+    const LIMIT: FrameLimit = FrameLimit { bytes_max: 100, is_first: false };
 
     fn buffer(bytes: &[u8]) -> BytesMut {
         BytesMut::from(bytes)
@@ -111,11 +130,22 @@ mod tests {
         }
         for declared in [101, 0x4745_5420, i32::MAX] {
             let mut buffer = buffer(&declared.to_be_bytes());
-            let error = FrameError::TooLarge { declared: declared as usize, bytes_max: 100 };
+            let error = FrameError::TooLarge { declared: declared as usize, limit: LIMIT };
             assert_eq!(next_frame(&mut buffer, LIMIT), Err(error));
             assert_eq!(read_room_bytes(&buffer, LIMIT), Err(error));
         }
         assert_eq!(next_frame(&mut buffer(&[0, 0, 0]), LIMIT), Ok(None));
+    }
+
+    #[test]
+    fn other_protocols_are_recognised_by_their_first_bytes() {
+        let told = |bytes: &[u8], limit| next_frame(&mut buffer(bytes), limit).unwrap_err().to_string();
+        let first = FrameLimit::first(100 << 20);
+        assert!(told(b"GET / HTTP/1.1", first).starts_with("this looks like HTTP; "));
+        assert!(told(b"\x16\x03\x01\x02\x00", first).starts_with("this looks like TLS; "));
+        let large = told(&(3i32 << 20).to_be_bytes(), first);
+        assert_eq!(large, "frame declares 3145728 bytes, at most 2097152 are allowed in a connection's first request");
+        assert!(told(b"GET / HTTP/1.1", FrameLimit::later(100)).starts_with("frame declares"));
     }
 
     #[test]

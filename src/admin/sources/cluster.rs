@@ -1,14 +1,16 @@
 //! The cluster as the newest metadata image shows it: brokers, topics, leaders.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use crate::base::BrokerId;
 use crate::metadata::{BrokerRegistration, Image};
 use crate::telemetry::Page;
 use crate::telemetry::samples::ClusterSample;
 
-pub fn write(image: &Image, node_id: BrokerId, page: &mut Page) {
-    let addresses: Vec<_> = image.live_brokers().map(|broker| (broker.id, address(broker))).collect();
+/// `bound` is where this node's first listener is bound.
+pub fn write(image: &Image, node_id: BrokerId, bound: Option<SocketAddr>, page: &mut Page) {
+    let bound_of = |broker: &BrokerRegistration| bound.filter(|_| broker.id == node_id);
+    let addresses: Vec<_> = image.live_brokers().map(|broker| (broker.id, address(broker, bound_of(broker)))).collect();
     let mut sample = ClusterSample {
         brokers: addresses.iter().map(|(id, address)| (*id, address.as_str())).collect(),
         fenced_brokers: image.brokers().count().saturating_sub(addresses.len()),
@@ -29,13 +31,20 @@ pub fn write(image: &Image, node_id: BrokerId, page: &mut Page) {
     page.cluster(&sample);
 }
 
-/// `host:port` of the first listener. Without an advertised host, clients use the one that they reached the broker by.
-fn address(broker: &Arc<BrokerRegistration>) -> String {
-    broker.endpoints.first().map_or_else(String::new, |endpoint| format!("{}:{}", endpoint.host, endpoint.port))
+/// `host:port` of the first listener. Without an advertised host, clients use the one that they reached the broker by, and this shows
+/// where it is bound.
+fn address(broker: &BrokerRegistration, bound: Option<SocketAddr>) -> String {
+    match (broker.endpoints.first(), bound) {
+        (Some(endpoint), Some(bound)) if endpoint.host.is_empty() => bound.to_string(),
+        (Some(endpoint), _) => format!("{}:{}", endpoint.host, endpoint.port),
+        (None, _) => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use uuid::Uuid;
 
     use super::*;
@@ -43,8 +52,12 @@ mod tests {
     use crate::metadata::{Endpoint, MetadataRecord, PartitionState, Topic};
 
     fn broker(id: i32, fenced: bool) -> MetadataRecord {
+        broker_at("a", id, fenced)
+    }
+
+    fn broker_at(host: &str, id: i32, fenced: bool) -> MetadataRecord {
         let endpoint =
-            Endpoint { listener: "PLAINTEXT".into(), protocol: "PLAINTEXT".into(), host: "a".into(), port: 9092 };
+            Endpoint { listener: "PLAINTEXT".into(), protocol: "PLAINTEXT".into(), host: host.into(), port: 9092 };
         MetadataRecord::Broker(BrokerRegistration {
             id,
             incarnation: Uuid::from_u128(7),
@@ -55,6 +68,16 @@ mod tests {
             fenced,
             ..BrokerRegistration::default()
         })
+    }
+
+    #[test]
+    fn a_broker_that_advertises_nothing_is_shown_where_it_is_bound() {
+        let mut image = Image::empty();
+        image.apply(0, &broker_at("", 1, false)).unwrap();
+        let mut page = Page::default();
+        write(&image, 1, Some("127.0.0.1:9092".parse().unwrap()), &mut page);
+        let text = page.finish();
+        assert!(text.contains("kafka_broker_info{id=\"1\",address=\"127.0.0.1:9092\"} 1"), "{text}");
     }
 
     #[test]
@@ -75,7 +98,7 @@ mod tests {
         }
         image.controller_id = 1;
         let mut page = Page::default();
-        write(&image, 1, &mut page);
+        write(&image, 1, None, &mut page);
         let text = page.finish();
         for line in [
             "kafka_brokers 1",

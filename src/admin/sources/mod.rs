@@ -4,6 +4,7 @@ mod cluster;
 mod groups;
 mod partitions;
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
@@ -15,11 +16,13 @@ use crate::telemetry::{Page, ScrapeSource, names};
 pub struct BrokerSource {
     /// The broker owns the telemetry that owns this.
     broker: Weak<Broker>,
+    /// Where the first listener is bound, for a broker that advertises nothing.
+    bound: Option<SocketAddr>,
 }
 
 impl BrokerSource {
-    pub fn new(broker: &Arc<Broker>) -> BrokerSource {
-        BrokerSource { broker: Arc::downgrade(broker) }
+    pub fn new(broker: &Arc<Broker>, bound: Option<SocketAddr>) -> BrokerSource {
+        BrokerSource { broker: Arc::downgrade(broker), bound }
     }
 }
 
@@ -29,7 +32,7 @@ impl ScrapeSource for BrokerSource {
             return;
         };
         let image = broker.image();
-        cluster::write(&image, broker.options.node_id, page);
+        cluster::write(&image, broker.options.node_id, self.bound, page);
         write_controller(broker.controller.counts(), page);
         partitions::write(&broker.partitions, &image, broker.options.node_id, page);
         groups::write(&broker.groups, &broker.partitions, page);

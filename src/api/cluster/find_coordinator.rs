@@ -68,7 +68,8 @@ async fn find(broker: &Arc<Broker>, context: &RequestContext, kind: i8, key: Str
 async fn try_find(broker: &Arc<Broker>, context: &RequestContext, kind: i8, key: &str) -> Result<nodes::Node, Refusal> {
     let topic = match kind {
         GROUP => topic_name::CONSUMER_OFFSETS,
-        TRANSACTION => topic_name::TRANSACTION_STATE,
+        // There are no transactions yet, so nothing would use `__transaction_state`. Any broker tells the client so.
+        TRANSACTION => return this_node(broker, context),
         SHARE if context.api_version >= 6 => {
             check_share_key(key)?;
             topic_name::SHARE_GROUP_STATE
@@ -85,6 +86,16 @@ async fn try_find(broker: &Arc<Broker>, context: &RequestContext, kind: i8, key:
     leader(&broker.controller.quorum().image(), broker, context, topic, key)
 }
 
+fn this_node(broker: &Broker, context: &RequestContext) -> Result<nodes::Node, Refusal> {
+    let image = broker.controller.quorum().image();
+    let found = image.broker(broker.options.node_id).and_then(|own| nodes::node(own, &broker.options, context));
+    found.ok_or_else(unavailable)
+}
+
+fn unavailable() -> Refusal {
+    Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, "The coordinator is not available.")
+}
+
 fn leader(
     image: &Image,
     broker: &Broker,
@@ -97,7 +108,7 @@ fn leader(
         let leader = image.broker(partition.leader).filter(|leader| !leader.fenced)?;
         nodes::node(leader, &broker.options, context)
     });
-    found.ok_or_else(|| Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."))
+    found.ok_or_else(unavailable)
 }
 
 /// `group:topic id:partition`

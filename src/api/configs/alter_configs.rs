@@ -15,8 +15,10 @@ pub async fn handle(
     request: AlterConfigsRequest,
 ) -> Result<AlterConfigsResponse, Refused> {
     let resources = resources(&request);
+    let names = |values: &ResourceValues| values.values.iter().map(|(name, _)| name.clone()).collect();
+    let keys = resources.iter().map(|one| ((one.kind, one.name.clone()), names(one))).collect();
     let decide = move |image: &Image, with: &ConfigChange<'_>| configs::alter_configs(image, &resources, with);
-    Ok(response(&change(broker, context, request.validate_only, decide).await?))
+    Ok(response(&change(broker, context, request.validate_only, &keys, decide).await?))
 }
 
 fn resources(request: &AlterConfigsRequest) -> Vec<ResourceValues> {

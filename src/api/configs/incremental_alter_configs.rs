@@ -16,9 +16,11 @@ pub async fn handle(
     request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, Refused> {
     let resources = resources(&request);
+    let names = |edits: &ResourceEdits| edits.edits.iter().map(|edit| edit.name.clone()).collect();
+    let keys = resources.iter().map(|one| ((one.kind, one.name.clone()), names(one))).collect();
     let decide =
         move |image: &Image, with: &ConfigChange<'_>| configs::incremental_alter_configs(image, &resources, with);
-    Ok(response(&change(broker, context, request.validate_only, decide).await?))
+    Ok(response(&change(broker, context, request.validate_only, &keys, decide).await?))
 }
 
 fn resources(request: &IncrementalAlterConfigsRequest) -> Vec<ResourceEdits> {

@@ -5,12 +5,14 @@ pub mod describe_configs;
 pub mod incremental_alter_configs;
 pub mod list_config_resources;
 
+use std::collections::BTreeMap;
+
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{BrokerId, ErrorCode};
 use crate::controller::decide::configs::{ConfigChange, ConfigReply, ResourceOutcome};
 use crate::controller::decide::{Decision, Refusal};
-use crate::metadata::Image;
 use crate::metadata::config::{BrokerLayers, Lookup};
+use crate::metadata::{Image, ResourceKind};
 use crate::telemetry::Reason;
 use crate::telemetry::logs::{self, LogControl};
 use crate::wire::messages::StrBytes;
@@ -52,6 +54,7 @@ async fn change(
     broker: &Broker,
     context: &RequestContext,
     validate_only: bool,
+    keys: &ChangedKeys,
     decide: impl Fn(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
 ) -> Result<Vec<ResourceOutcome>, Refused> {
     // A broker's own settings are changed through that broker, which hands the request on.
@@ -70,7 +73,7 @@ async fn change(
         .await
         .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
     broker.log_control.change(reply.log_levels.iter().map(|change| (&*change.logger, change.level.as_deref())));
-    log_changes(&reply.outcomes, context.client_id_or_empty());
+    log_changes(&reply.outcomes, keys, context.client_id_or_empty());
     Ok(reply.outcomes)
 }
 
@@ -82,9 +85,26 @@ fn told(result: &Result<(), Refusal>) -> (i16, Option<StrBytes>) {
     }
 }
 
+/// The keys that a request names for each resource, by the resource's kind and name.
+type ChangedKeys = BTreeMap<(i8, String), Vec<String>>;
+
 /// Says in the log what was changed and by whom; refused changes are the client's to know.
-fn log_changes(outcomes: &[ResourceOutcome], client_id: &str) {
+fn log_changes(outcomes: &[ResourceOutcome], keys: &ChangedKeys, client_id: &str) {
     for outcome in outcomes.iter().filter(|outcome| outcome.result.is_ok()) {
-        tracing::info!(resource_type = outcome.kind, resource = outcome.name, client_id, "configs changed");
+        let keys = keys.get(&(outcome.kind, outcome.name.clone())).map(|keys| keys.join(", "));
+        let (kind, name) = (kind_name(outcome.kind), outcome.name.as_str());
+        tracing::info!(kind, name, keys, client_id, "configs changed");
+    }
+}
+
+/// As Kafka's tools call it (`--entity-type`).
+fn kind_name(kind: i8) -> &'static str {
+    match ResourceKind::from_id(kind) {
+        Some(ResourceKind::Topic) => "topic",
+        Some(ResourceKind::Broker) => "broker",
+        Some(ResourceKind::BrokerLogger) => "broker-logger",
+        Some(ResourceKind::ClientMetrics) => "client-metrics",
+        Some(ResourceKind::Group) => "group",
+        None => "unknown",
     }
 }

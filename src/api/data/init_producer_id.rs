@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::api::{Broker, Refused, RequestContext};
+use crate::api::{Broker, Refused, RequestContext, refused};
 use crate::base::ErrorCode;
 use crate::base::ids::{NO_PRODUCER_EPOCH, NO_PRODUCER_ID};
+use crate::telemetry::Reason;
 use crate::wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
 pub async fn handle(
     broker: &Arc<Broker>,
-    _context: &RequestContext,
+    context: &RequestContext,
     request: InitProducerIdRequest,
 ) -> Result<InitProducerIdResponse, Refused> {
-    let refused = |error: ErrorCode| {
+    let answer = |error: ErrorCode| {
         InitProducerIdResponse::default()
             .with_error_code(error.code())
             .with_producer_id(NO_PRODUCER_ID.into())
@@ -25,12 +26,14 @@ pub async fn handle(
         let error = if transactional_id.is_empty() {
             ErrorCode::INVALID_REQUEST
         } else {
+            let detail = "transactions are not there yet: producers with a transactional.id are refused";
+            refused::report_answered(broker, context, Reason::NotSupported, &detail);
             ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         };
-        return Ok(refused(error));
+        return Ok(answer(error));
     }
     match broker.producer_ids.next(broker).await {
         Ok(id) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
-        Err(code) => Ok(refused(code)),
+        Err(code) => Ok(answer(code)),
     }
 }

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use crate::api::answer::Answer;
 use crate::api::data::leader_hints;
-use crate::api::{Broker, Refused, RequestContext, dispatch, errors};
+use crate::api::{Broker, Refused, RequestContext, dispatch, errors, refused};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{Partition, SyncWait, TopicReplicas, Unanswered};
+use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas, Unanswered};
+use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
     BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
@@ -30,6 +31,7 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     let acks = request.acks;
     let produce = Produce {
         broker,
+        context,
         version: context.api_version,
         transactional: request.transactional_id.is_some(),
         acks_are_legal: matches!(acks, -1..=1),
@@ -51,7 +53,7 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
                 if !unanswered.wait(timeout).await {
-                    fail_unsafe(&mut response, &unanswered);
+                    fail_unsafe(&broker, context.api_version, &mut response, &unanswered);
                 }
                 hint_leaders(&broker, &context, &mut response);
                 dispatch::encode(&broker, api, &context, &response).map(Some)
@@ -118,11 +120,20 @@ fn acks_zero(response: &ProduceResponse) -> Answer {
 }
 
 /// Some records did not become safe: they must not be acknowledged. What was appended is numbered in the order of the answers.
-fn fail_unsafe(response: &mut ProduceResponse, unanswered: &Unanswered) {
-    let answers = response.responses.iter_mut().flat_map(|topic| &mut topic.partition_responses);
-    for (number, partition) in answers.filter(|partition| partition.error_code == 0).enumerate() {
-        if let Err(error) = unanswered.outcome(number) {
-            *partition = failure(partition.index, errors::ack(error));
+fn fail_unsafe(broker: &Broker, version: i16, response: &mut ProduceResponse, unanswered: &Unanswered) {
+    let mut number = 0;
+    for topic in &mut response.responses {
+        // As a request that comes now would be answered.
+        let gone = match version >= TOPIC_ID_VERSION {
+            true => broker.partitions.topic_by_id(TopicId(topic.topic_id)).is_none().then_some(ErrorCode::UNKNOWN_TOPIC_ID),
+            false => broker.partitions.topic(&topic.name).is_none().then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        };
+        for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
+            let outcome = unanswered.outcome(number);
+            number += 1;
+            let Err(why) = outcome else { continue };
+            let code = gone.filter(|_| why == AckFailure::NotLeader).unwrap_or_else(|| errors::ack(why));
+            *partition = failure(partition.index, code);
         }
     }
 }
@@ -138,6 +149,7 @@ fn failure(index: i32, error: ErrorCode) -> PartitionProduceResponse {
 
 struct Produce<'a> {
     broker: &'a Arc<Broker>,
+    context: &'a RequestContext,
     version: i16,
     transactional: bool,
     acks_are_legal: bool,
@@ -187,14 +199,14 @@ impl Produce<'_> {
         let received = data.records.unwrap_or_default();
         let (header, batch) = match records::single_batch(&received, self.version) {
             Ok(single) => single,
-            Err(error) => return rejected(index, partition, &error),
+            Err(error) => return self.rejected(index, partition, &error),
         };
         if header.is_transactional() && !self.transactional {
             return failure(index, ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
         }
         let validated = match records::validate(batch, &replicas.append_rules, self.now) {
             Ok(validated) => validated,
-            Err(error) => return rejected(index, partition, &error),
+            Err(error) => return self.rejected(index, partition, &error),
         };
         if header.is_transactional() {
             // No transaction can be open yet: there is no transaction coordinator in this version.
@@ -208,6 +220,13 @@ impl Produce<'_> {
                 self.append(replicas, partition, index, &NewBatch { header: *header, bytes })
             }
         }
+    }
+
+    /// Answers a refused batch, and says so in the refusal log: sending it again does not help.
+    fn rejected(&self, index: i32, partition: &Partition, error: &RecordError) -> PartitionProduceResponse {
+        let detail = format!("{}: {error}", partition.identity.topic_partition);
+        refused::report_answered(self.broker, self.context, Reason::InvalidRecords, &detail);
+        rejected(index, partition, error)
     }
 
     fn append(

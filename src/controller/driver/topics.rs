@@ -33,6 +33,13 @@ impl Controller {
         for outcome in &outcomes {
             if let Ok(created) = &outcome.result {
                 tracing::info!(topic = outcome.name, id = %created.id, partitions = created.partitions, "topic created");
+                let policy = created.configs.get("cleanup.policy").map(String::as_str).unwrap_or_default();
+                if policy.contains("compact") {
+                    tracing::warn!(
+                        topic = outcome.name,
+                        "the topic has cleanup.policy={policy}, but compaction is not there yet: every record stays"
+                    );
+                }
             }
         }
         Ok(outcomes)
@@ -56,7 +63,13 @@ impl Controller {
         if validate_only {
             return Ok(self.look(decide));
         }
-        Ok(self.change(decide).await?.0)
+        let (outcomes, _) = self.change(decide).await?;
+        let image = self.quorum().image();
+        for outcome in outcomes.iter().filter(|outcome| outcome.refusal.is_none()) {
+            let partitions = image.topic(&outcome.name).map(|topic| topic.partition_count());
+            tracing::info!(topic = outcome.name, partitions, "partitions added");
+        }
+        Ok(outcomes)
     }
 
     /// Makes one of the coordinators' topics when it is not there. `Ok(None)`: it was.

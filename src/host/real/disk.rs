@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode};
+use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode, not_opened};
 
 /// Most `writev` slices the kernel takes at once (`IOV_MAX`).
 const SLICES_MAX: usize = 1024;
@@ -80,7 +80,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        File::open(path).map_err(not_opened)?.sync_all()
     }
 
     fn space(&self, path: &Path) -> io::Result<DiskSpace> {

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::SimEntropy;
 use super::disk_node::{Crash, DirNode, Edit, FileNode, Node};
-use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode};
+use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode, not_opened};
 
 /// A disk. Clones of the `Arc` around it are the same disk; open files die with a crash.
 pub struct SimDisk {
@@ -29,6 +29,8 @@ struct State {
     writes: u64,
     writes_until_cut: Option<u64>,
     syncs_until_failure: Option<u64>,
+    renames_fail: bool,
+    descriptors_are_out: bool,
     capacity_bytes: u64,
     locked: Vec<usize>,
 }
@@ -46,6 +48,8 @@ impl SimDisk {
                 writes: 0,
                 writes_until_cut: None,
                 syncs_until_failure: None,
+                renames_fail: false,
+                descriptors_are_out: false,
                 capacity_bytes: u64::MAX,
                 locked: Vec::new(),
             })),
@@ -66,6 +70,16 @@ impl SimDisk {
     /// Makes the `count`th sync from now fail (1 is the next one), and lose what it should have kept.
     pub fn fail_sync_at(&self, count: u64) {
         self.state.lock().syncs_until_failure = Some(count);
+    }
+
+    /// Makes renaming fail, or work again.
+    pub fn fail_renames(&self, fail: bool) {
+        self.state.lock().renames_fail = fail;
+    }
+
+    /// Makes everything that needs a descriptor fail with EMFILE, or work again.
+    pub fn run_out_of_descriptors(&self, out: bool) {
+        self.state.lock().descriptors_are_out = out;
     }
 
     /// How much all files together may hold.
@@ -166,6 +180,10 @@ impl State {
         Ok((self.find(path.parent().unwrap_or(Path::new("/")))?, name))
     }
 
+    fn take_descriptor(&self) -> io::Result<()> {
+        if self.descriptors_are_out { Err(rustix::io::Errno::MFILE.into()) } else { Ok(()) }
+    }
+
     /// Counts a changing call. `Err` when the power is off; `true` when it goes off in the middle of this one.
     fn change(&mut self) -> io::Result<bool> {
         self.writes += 1;
@@ -196,6 +214,7 @@ fn names(path: &Path) -> Vec<String> {
 impl Disk for SimDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state.lock();
+        state.take_descriptor()?;
         let (parent, name) = state.find_parent(path)?;
         let id = match (state.child(parent, &name)?, mode) {
             (None, OpenMode::Read | OpenMode::ReadWrite) => return Err(not_found()),
@@ -239,6 +258,7 @@ impl Disk for SimDisk {
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         let mut state = self.state.lock();
+        state.take_descriptor()?;
         let id = state.find(path)?;
         let entries = state.dir(id)?.seen.clone();
         let entry = |(name, id): (String, usize)| match state.nodes.get(id) {
@@ -257,6 +277,14 @@ impl Disk for SimDisk {
         let (from_dir, from_name) = state.find_parent(from)?;
         let (to_dir, to_name) = state.find_parent(to)?;
         let id = state.child(from_dir, &from_name)?.ok_or_else(not_found)?;
+        if let Some(there) = state.child(to_dir, &to_name)?
+            && state.dir(there).is_ok_and(|there| !there.seen.is_empty())
+        {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        if state.renames_fail {
+            return Err(io::Error::other("the simulated device failed"));
+        }
         state.atomic_change()?;
         state.dir(from_dir)?.seen.remove(&from_name);
         state.dir(to_dir)?.seen.insert(to_name, id);
@@ -285,7 +313,8 @@ impl Disk for SimDisk {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
-        let id = state.find(path)?;
+        state.take_descriptor().map_err(not_opened)?;
+        let id = state.find(path).map_err(not_opened)?;
         state.atomic_change()?;
         let dir = state.dir(id)?;
         dir.durable = dir.seen.clone();

@@ -39,6 +39,8 @@ pub(super) struct Home {
     pub dir: PathBuf,
     pub files: Arc<FileCache>,
     pub index_interval_bytes: AtomicU32,
+    /// The directory is somebody else's or nobody's now: nothing in it is opened any more.
+    pub retired: AtomicBool,
 }
 
 pub struct Segment {
@@ -136,12 +138,28 @@ impl Segment {
     /// Always for reading and writing: the cache holds one descriptor for both.
     fn open(&self, slot: &Arc<Slot>, kind: &str, mode: OpenMode) -> Result<Arc<dyn DiskFile>, LogError> {
         let path = self.path(kind);
-        match self.home.files.open(slot, mode, || &path) {
+        let opened = self.open_any(slot, mode, kind, &path)?;
+        if self.home.retired.load(Ordering::Acquire) {
+            // Looked at behind the opening: the file may be one of a new topic of the name.
+            slot.close();
+            return Err(io::Error::other("the partition was deleted")).context("open", &path);
+        }
+        Ok(opened)
+    }
+
+    fn open_any(
+        &self,
+        slot: &Arc<Slot>,
+        mode: OpenMode,
+        kind: &str,
+        path: &Path,
+    ) -> Result<Arc<dyn DiskFile>, LogError> {
+        match self.home.files.open(slot, mode, || path) {
             // Renamed between the two looks, for removal.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.path(kind) != path => {
-                self.home.files.open(slot, mode, || self.path(kind)).context("open", &path)
+                self.home.files.open(slot, mode, || self.path(kind)).context("open", path)
             }
-            opened => opened.context("open", &path),
+            opened => opened.context("open", path),
         }
     }
 
@@ -228,8 +246,13 @@ impl Segment {
             }
         }
         self.deleted.store(true, Ordering::Release);
-        [&self.log, &self.index, &self.time_index].into_iter().for_each(|slot| slot.close());
+        self.close_files();
         Ok(renamed)
+    }
+
+    /// Lets go of the descriptors. Whoever is reading finishes.
+    pub(super) fn close_files(&self) {
+        [&self.log, &self.index, &self.time_index].into_iter().for_each(|slot| slot.close());
     }
 }
 

@@ -16,7 +16,7 @@ mod writer;
 
 pub use entry::Place;
 pub use recovery::{JournalRecovery, recover};
-pub use writer::{Journal, JournalError};
+pub use writer::{Journal, JournalError, discard};
 
 /// The journal's file in the log directory.
 pub const FILE_NAME: &str = "flush.journal";

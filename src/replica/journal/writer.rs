@@ -34,6 +34,18 @@ impl JournalError {
     }
 }
 
+/// Takes the journal away where none is kept. What it holds has been replayed or synced in its place, and must not be replayed by a
+/// later start over what was written there since.
+pub fn discard(disk: &dyn Disk, log_dir: &Path) -> Result<(), JournalError> {
+    let path = log_dir.join(FILE_NAME);
+    let removed = match disk.remove_file(&path) {
+        Ok(()) => disk.sync_dir(log_dir),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(|source| JournalError { action: "remove", path, source })
+}
+
 pub struct Journal {
     path: PathBuf,
     file: Arc<dyn DiskFile>,

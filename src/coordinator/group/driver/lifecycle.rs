@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, info, trace, warn};
 
 use super::log::AppendRefused;
 use super::shard::{After, Shard, Surroundings};
@@ -135,7 +135,12 @@ impl GroupCoordinator {
                 // A machine that comes straight from the log knows nothing that the log does not, whatever was refused since.
                 self.see_to(&shard, After { distrusted: None, ..after });
                 let took_ms = self.now().monotonic_ms.saturating_sub(begun_ms);
-                debug!(partition, groups, records, took_ms, "groups loaded");
+                // At a first start there are fifty of these, and none says anything.
+                if records == 0 {
+                    trace!(partition, took_ms, "groups loaded");
+                } else {
+                    debug!(partition, groups, records, took_ms, "groups loaded");
+                }
             }
             Err(failed) => {
                 error!(partition, %failed, "__consumer_offsets cannot be read; its groups are not served");

@@ -60,7 +60,7 @@ pub static KEYS: &[Key] = keys! {
     "log.dir.failure.timeout.ms" Long "30000" [AtLeast(1)] ReadOnly:
         "How long a broker runs on without telling the controller about a failed directory.";
     "log.dirs" List null [Some] ReadOnly:
-        "Data directories, separated by commas.";
+        "Data directory; Kafka takes several, separated by commas, this version one.";
     "log.flush.interval.messages" Long "9223372036854775807" [AtLeast(1)] ClusterWide:
         "Sync a partition to disk after this many records.";
     "log.flush.interval.ms" Long null [Any] ClusterWide:
@@ -80,7 +80,7 @@ pub static KEYS: &[Key] = keys! {
     "log.initial.task.delay.ms" Long "30000" [AtLeast(0)] ReadOnly internal:
         "How long after the start the log's periodic work begins.";
     "log.level" String "info" [NotEmpty] ReadOnly ours:
-        "What the broker's own log shows: a level, and levels of single modules behind it, as in info,barnabas::api=debug.";
+        "What the broker's own log shows: a level, and levels of single modules behind it, as in info,barnabas::coordinator=debug.";
     "log.local.retention.bytes" Long "-2" [AtLeast(-2)] ClusterWide:
         "Bytes kept on local disk under tiered storage; -2 takes log.retention.bytes.";
     "log.local.retention.ms" Long "-2" [AtLeast(-2)] ClusterWide:

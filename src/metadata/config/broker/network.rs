@@ -21,7 +21,7 @@ pub static KEYS: &[Key] = keys! {
     "fetch.purgatory.purge.interval.requests" Int "1000" [Any] ReadOnly:
         "Finished fetches that may wait to be cleared away.";
     "http.listener" String "127.0.0.1:9644" [Any] ReadOnly ours:
-        "Address of the HTTP server with metrics, health and console, host:port; empty switches it off.";
+        "Address of the HTTP server with metrics and health, host:port; empty switches it off.";
     "kafka.metrics.polling.interval.secs" Int "10" [AtLeast(1)] ReadOnly:
         "How often the reporters of kafka.metrics.reporters are fed.";
     "kafka.metrics.reporters" List "" [Distinct] ReadOnly:
