@@ -138,7 +138,7 @@ mod tests {
             ..BrokerRegistration::default()
         };
         let asked = Registration {
-            cluster_id: identity.cluster_id.clone(),
+            cluster_id: if identity.is_known { identity.cluster_id.clone() } else { String::new() },
             fresh_cluster_id: String::new(),
             broker,
             previous_epoch: None,
