@@ -39,7 +39,7 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 /// Answers that may be owed at once.
 const PENDING_MAX: usize = 1024;
 
-const LIMIT: FrameLimit = FrameLimit { bytes_max: ANSWER_BYTES_MAX, is_first: false };
+const LIMIT: FrameLimit = FrameLimit::later(ANSWER_BYTES_MAX);
 
 /// A request on its way.
 pub struct Call {
@@ -271,7 +271,7 @@ pub async fn meet(shared: &Shared, address: &NodeAddress) -> Result<(Stream, Hel
 /// The one frame that the other end has to say before anything else.
 async fn read_frame(stream: &mut Stream) -> Result<Bytes, String> {
     const HELLO_BYTES_MAX: usize = 64 * 1024;
-    let limit = FrameLimit { bytes_max: HELLO_BYTES_MAX, is_first: false };
+    let limit = FrameLimit::later(HELLO_BYTES_MAX);
     let mut input = BytesMut::new();
     loop {
         if let Some(frame) = next_frame(&mut input, limit).map_err(|error| error.to_string())? {

@@ -72,9 +72,7 @@ impl Far {
 
     async fn request(&mut self) -> Option<(RequestHeader, Bytes)> {
         loop {
-            if let Some(frame) =
-                next_frame(&mut self.input, FrameLimit { bytes_max: 1 << 20, is_first: false }).unwrap()
-            {
+            if let Some(frame) = next_frame(&mut self.input, FrameLimit::later(1 << 20)).unwrap() {
                 return Some(header::parse(frame).unwrap());
             }
             if self.stream.read_buf(&mut self.input).await.ok()? == 0 {

@@ -58,16 +58,14 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
         let mut hangup = signal(SignalKind::hangup())?;
         let node = Node::start(Host::real(), loaded.settings, log_control).await.map_err(plain)?;
         let failed = tokio::select! {
-            _ = terminate.recv() => {
-                tracing::info!("SIGTERM: stopping");
-                None
-            }
-            _ = interrupt.recv() => {
-                tracing::info!("SIGINT: stopping");
-                None
-            }
-            _ = hangup.recv() => {
-                tracing::info!("SIGHUP: stopping");
+            name = async {
+                tokio::select! {
+                    _ = terminate.recv() => "SIGTERM",
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = hangup.recv() => "SIGHUP",
+                }
+            } => {
+                tracing::info!("{name}: stopping");
                 None
             }
             why = node.failed() => Some(why),

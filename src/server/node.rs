@@ -313,12 +313,9 @@ fn open_peers(
     incarnation: uuid::Uuid,
     quorum_address: &NodeAddress,
 ) -> Peers {
-    // An id that was only made up binds nobody: whichever node is first gives the cluster its own.
-    let cluster_id = if identity.is_known || settings.cluster_id.is_some() || roles::is_alone(settings) {
-        identity.cluster_id.clone()
-    } else {
-        String::new()
-    };
+    // An id that was only made up binds nobody: the active controller gives a new cluster its own.
+    let is_told = identity.is_known || settings.cluster_id.is_some();
+    let cluster_id = if is_told { identity.cluster_id.clone() } else { String::new() };
     let me = PeerIdentity { node_id: settings.node_id, incarnation };
     Peers::new(host.clone(), Arc::new(Myself::new(me, cluster_id, Some(quorum_address.clone()))))
 }

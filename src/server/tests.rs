@@ -65,7 +65,7 @@ impl World {
         stream.write_all(&client::encode_request(7, "client", request).unwrap()).await.unwrap();
         let mut input = BytesMut::new();
         let frame = loop {
-            match next_frame(&mut input, FrameLimit { bytes_max: 1 << 20, is_first: false }).unwrap() {
+            match next_frame(&mut input, FrameLimit::later(1 << 20)).unwrap() {
                 Some(frame) => break frame,
                 None => assert!(stream.read_buf(&mut input).await.unwrap() > 0, "the connection was closed"),
             }

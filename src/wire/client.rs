@@ -163,7 +163,7 @@ mod tests {
 
     fn unframed(bytes: Bytes) -> Bytes {
         let mut buffer = BytesMut::from(&bytes[..]);
-        let frame = next_frame(&mut buffer, FrameLimit { bytes_max: 1 << 20, is_first: false }).unwrap().unwrap();
+        let frame = next_frame(&mut buffer, FrameLimit::later(1 << 20)).unwrap().unwrap();
         assert!(buffer.is_empty());
         frame
     }
