@@ -2,10 +2,11 @@
 //! what the machine lacks for a moment passes with that moment.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
-use super::durability_tests::{LOG_DIR, World, image_of};
+use super::durability_tests::{LOG_DIR, World, image_of, image_on};
 use super::flusher::{Rounds, targets};
 use super::*;
 use crate::base::{Offset, TopicId};
@@ -138,6 +139,23 @@ async fn a_topic_that_is_deleted_and_made_again_in_one_image_remembers_nothing_e
     assert!(world.produce(0, -1).await);
     let world = world.die(&image_of(2, 0));
     assert_eq!(world.span(), (0, 1));
+}
+
+#[tokio::test]
+async fn a_replica_that_moves_away_and_comes_back_remembers_nothing() {
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![1, 2]), false);
+    let partition = world.partition(0);
+    world.append(0, 1, 10);
+    world.flusher.request(&partition);
+    partition.high_watermark.store(1, Ordering::SeqCst);
+    world.partitions.save_high_watermarks();
+    assert!(world.is_remembered());
+    world.partitions.apply(&image_on(1, 2, vec![2]), false);
+    assert!(!world.is_remembered(), "before it can come back");
+    assert!(partition.is_retired());
+    world.partitions.apply(&image_on(1, 3, vec![1, 2]), false);
+    assert_eq!(world.span(), (0, 0));
 }
 
 #[tokio::test]

@@ -106,8 +106,13 @@ fn image(leader_epoch: i32) -> Image {
 
 /// With the topic `t` under the given id.
 pub(super) fn image_of(topic_id: u128, leader_epoch: i32) -> Image {
+    image_on(topic_id, leader_epoch, vec![NODE])
+}
+
+/// The same with other replicas, of which the first leads.
+pub(super) fn image_on(topic_id: u128, leader_epoch: i32, replicas: Vec<i32>) -> Image {
     let mut image = Image::empty();
-    let state = PartitionState { leader_epoch, ..PartitionState::new(vec![NODE], vec![]) };
+    let state = PartitionState { leader_epoch, ..PartitionState::new(replicas, vec![]) };
     let topic =
         MetadataRecord::Topic { id: TopicId(Uuid::from_u128(topic_id)), name: "t".into(), partitions: vec![state; 3] };
     image.apply(image.offset + 1, &topic).unwrap();

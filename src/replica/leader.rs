@@ -67,6 +67,8 @@ pub struct Assignment {
     pub isr: Vec<BrokerId>,
     /// `min.insync.replicas`, at most the number of replicas.
     pub min_isr: usize,
+    /// Its leader was elected uncleanly and has not said yet that it goes on with what it has.
+    pub recovering: bool,
 }
 
 /// What a follower's fetch tells of it.
@@ -306,6 +308,14 @@ impl Leader {
             return None;
         }
         Some(self.propose(staying))
+    }
+
+    /// Proposes the set as it is, which ends a recovery: what this log holds is what there is. Every other proposal ends it, too.
+    pub fn propose_recovered(&mut self) -> Option<Proposal> {
+        if self.proposed.is_some() || !self.assignment.recovering {
+            return None;
+        }
+        Some(self.propose(self.assignment.isr.clone()))
     }
 
     fn propose(&mut self, isr: Vec<BrokerId>) -> Proposal {

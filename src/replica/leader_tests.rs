@@ -8,7 +8,14 @@ use crate::replica::leader::{Assignment, FollowerFetch, Leader, Moment, NotCount
 const LAG: u64 = 100;
 
 fn assignment(isr: &[BrokerId], min_isr: usize) -> Assignment {
-    Assignment { leader_epoch: 5, partition_epoch: 7, replicas: vec![1, 2, 3], isr: isr.to_vec(), min_isr }
+    Assignment {
+        leader_epoch: 5,
+        partition_epoch: 7,
+        replicas: vec![1, 2, 3],
+        isr: isr.to_vec(),
+        min_isr,
+        recovering: false,
+    }
 }
 
 fn at(log_end: Offset, high_watermark: Offset, now: u64) -> Moment {
@@ -225,4 +232,14 @@ fn batches_continue_the_log_in_offset_and_epoch() {
     assert!(check_batch(&batch(4, 2), 5, 2, 3).is_err());
     assert!(check_batch(&batch(5, 1), 5, 2, 3).is_err(), "epochs do not go back");
     assert!(check_batch(&batch(5, 4), 5, 2, 3).is_err(), "no leader writes a later epoch than its own");
+}
+
+#[test]
+fn a_leader_that_was_elected_uncleanly_says_once_that_it_goes_on() {
+    let recovering = Assignment { recovering: true, ..assignment(&[1], 1) };
+    let mut leader = Leader::begin(1, recovering, at(10, 0, 0), Rules::ALL);
+    assert_eq!(leader.propose_recovered().map(|proposal| proposal.isr), Some(vec![(1, -1)]));
+    assert_eq!(leader.propose_recovered(), None, "it is under way");
+    leader.renew(Assignment { partition_epoch: 8, ..assignment(&[1], 1) }, 1);
+    assert_eq!(leader.propose_recovered(), None, "it is done");
 }

@@ -140,6 +140,7 @@ impl World {
             replicas: (0..NODES).map(id).collect(),
             isr: self.isr.clone(),
             min_isr: 1,
+            recovering: false,
         }
     }
 

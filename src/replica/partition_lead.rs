@@ -58,6 +58,7 @@ impl Partition {
             replicas: state.replicas.clone(),
             isr: state.isr.clone(),
             min_isr: asked.min(state.replicas.len()),
+            recovering: state.recovering,
         }
     }
 
@@ -203,7 +204,7 @@ impl Partition {
     }
 
     /// What the in-sync set should become, if it should change and no change is under way: the late leave first, then the caught up
-    /// join.
+    /// join. After an unclean election it is proposed as it is.
     pub fn propose_isr(&self) -> Option<Proposal> {
         let slot = self.slot.lock();
         let Slot::Open(log) = &*slot else { return None };
@@ -212,6 +213,7 @@ impl Partition {
         let leader = leading.leader_mut()?;
         let at = self.moment(log.log_end_offset());
         let proposal = leader.propose_shrink(at).or_else(|| leader.propose_growth(at, &eligible));
+        let proposal = proposal.or_else(|| leader.propose_recovered());
         if proposal.is_some() {
             // Under both locks: no append moves the high watermark past those who are about to join.
             self.alone.store(leader.is_alone(at, &eligible), Ordering::Relaxed);

@@ -105,7 +105,7 @@ impl Common {
     /// The broker epoch under which a broker may be in sync: it is registered, not fenced, and not about to stop.
     pub fn eligible_epoch(&self, broker: BrokerId) -> Option<i64> {
         let image = self.image.load();
-        image.broker(broker).filter(|broker| !broker.fenced).map(|broker| broker.epoch)
+        image.broker(broker).filter(|broker| broker.is_active()).map(|broker| broker.epoch)
     }
 }
 

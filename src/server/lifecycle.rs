@@ -209,7 +209,9 @@ impl Lifecycle {
 
     fn heartbeat(&self, epoch: i64) -> BrokerHeartbeatRequest {
         let wishes = *self.wishes.lock();
+        let is_offline = self.broker.partitions.failure().is_some();
         BrokerHeartbeatRequest::default()
+            .with_offline_log_dirs(if is_offline { self.credentials.directories.clone() } else { Vec::new() })
             .with_broker_id(self.broker.options.node_id.into())
             .with_broker_epoch(epoch)
             .with_current_metadata_offset(*self.broker.partitions.applied().borrow())

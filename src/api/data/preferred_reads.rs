@@ -57,7 +57,8 @@ pub fn nearest(broker: &Broker, partition: &Partition, rack: &str, offset: Offse
         return None;
     }
     let image = broker.image();
-    let on_rack = |id: BrokerId| image.broker(id).is_some_and(|one| !one.fenced && one.rack.as_deref() == Some(rack));
+    let on_rack =
+        |id: BrokerId| image.broker(id).is_some_and(|one| one.is_active() && one.rack.as_deref() == Some(rack));
     let near = partition.readable_followers(offset).into_iter().filter(|(id, _)| on_rack(*id));
     near.max_by_key(|(id, end)| (*end, std::cmp::Reverse(*id))).map(|(id, _)| id)
 }
