@@ -125,7 +125,9 @@ fn fail_unsafe(broker: &Broker, version: i16, response: &mut ProduceResponse, un
     for topic in &mut response.responses {
         // As a request that comes now would be answered.
         let gone = match version >= TOPIC_ID_VERSION {
-            true => broker.partitions.topic_by_id(TopicId(topic.topic_id)).is_none().then_some(ErrorCode::UNKNOWN_TOPIC_ID),
+            true => {
+                broker.partitions.topic_by_id(TopicId(topic.topic_id)).is_none().then_some(ErrorCode::UNKNOWN_TOPIC_ID)
+            }
             false => broker.partitions.topic(&topic.name).is_none().then_some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
         };
         for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
