@@ -13,6 +13,8 @@ pub mod wire;
 pub mod log;
 pub mod security;
 
+pub mod peer;
+
 pub mod quorum;
 pub mod replica;
 

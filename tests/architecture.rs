@@ -86,7 +86,7 @@ const MACHINE: &[&str] = &[
 /// Where -1 is answered, how often, the file that says so in the log, and why there is no better code: clients do not retry it, and
 /// programs die of it. Leadership, loading and disks all have codes of their own (trap 19).
 const UNKNOWN_SERVER_ERRORS: &[(&str, usize, &str, &str)] = &[
-    ("api/data/init_producer_id.rs", 1, "api/data/init_producer_id.rs", "all producer ids are used up"),
+    ("api/brokers/allocate_producer_ids.rs", 1, "api/brokers/allocate_producer_ids.rs", "all producer ids are used up"),
     ("coordinator/group/driver/requests.rs", 1, "coordinator/group/driver/requests.rs", "a reply that cannot be"),
     (
         "coordinator/group/driver/shard.rs",

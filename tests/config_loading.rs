@@ -110,7 +110,7 @@ fn the_usual_container_environment_starts() {
     assert_eq!(settings.cluster_id.as_deref(), Some("4L6g3nShT-eMCtK--X86sw"));
     assert_eq!(settings.advertised_listeners.len(), 1);
     assert!(settings.listeners[1].is_controller);
-    assert_eq!(settings.quorum.voters, [(3, "localhost".to_owned(), 9093)]);
+    assert_eq!(settings.quorum.voters, [(3, barnabas::base::NodeAddress::new("localhost", 9093))]);
     assert_eq!(settings.groups.initial_rebalance_delay_ms, 0);
     assert_eq!(settings.properties.get("node.id").map(String::as_str), Some("3"));
 }

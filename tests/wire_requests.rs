@@ -51,7 +51,9 @@ fn table_and_kafka_write_the_same_bytes_for_every_api_and_version() {
         assert_eq!(api.check(version, &bytes), Ok(bytes.len()), "{} v{version}", api.name);
         seen.push((api.key, version));
     }
-    let expected: Vec<_> = every_version().map(|(api, version)| (api.key, version)).collect();
+    // What brokers ask controllers is written by one codec and read by the other, see `smallest_bodies_pass_the_check_and_the_decoder`.
+    let of_clients = every_version().filter(|(api, _)| !api.is_for_nodes());
+    let expected: Vec<_> = of_clients.map(|(api, version)| (api.key, version)).collect();
     seen.sort_unstable();
     assert_eq!(seen, expected, "the file and the table name the same versions");
 }

@@ -49,6 +49,13 @@ impl Broker {
     }
 
     fn ours(settings: &[(&str, &str)]) -> Broker {
+        let mut broker = Broker::prepared(settings);
+        broker.run();
+        broker
+    }
+
+    /// A fresh broker that has not been started.
+    pub fn prepared(settings: &[(&str, &str)]) -> Broker {
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let owned = Owned {
             directory: tempfile::Builder::new().prefix("barnabas-test-").tempdir().expect("a temporary directory"),
@@ -56,9 +63,34 @@ impl Broker {
             settings: settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
             child: None,
         };
-        let mut broker = Broker { address: local(ports::free()), owned: Some(owned) };
-        broker.run();
-        broker
+        Broker { address: local(ports::free()), owned: Some(owned) }
+    }
+
+    /// Sets something before the next start.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.own_mut().settings.push(format!("{key}={value}"));
+    }
+
+    /// Starts the process without waiting for it.
+    pub fn spawn(&mut self) {
+        let child = self.command().spawn().expect("the barnabas binary starts");
+        self.own_mut().child = Some(child);
+    }
+
+    /// Whether the process has been started and not been ended by the test.
+    pub fn is_up(&self) -> bool {
+        self.own().child.is_some()
+    }
+
+    /// What `/readyz` says: `Ok` when the broker serves, else what it waits for.
+    pub fn readiness(&self) -> Result<(), String> {
+        let mut socket = TcpStream::connect_timeout(&self.http(), Duration::from_secs(1)).map_err(|e| e.to_string())?;
+        let _ = socket.set_read_timeout(Some(Duration::from_secs(5)));
+        let asked = socket.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        asked.map_err(|e| e.to_string())?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).map_err(|e| e.to_string())?;
+        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(answer.lines().last().unwrap_or_default().into()) }
     }
 
     /// `IP:PORT`, as clients want it.
@@ -124,8 +156,7 @@ impl Broker {
     /// Starts the process again on the same port and data; gives the time until its first answer.
     pub fn run(&mut self) -> Duration {
         let began = Instant::now();
-        let child = self.command().spawn().expect("the barnabas binary starts");
-        self.own_mut().child = Some(child);
+        self.spawn();
         let address = self.address;
         loop {
             if answers(address) {

@@ -15,15 +15,33 @@ use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, T
 use rdkafka::types::RDKafkaErrorCode as Code;
 use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
 
-use crate::Broker;
+use crate::{Broker, Cluster};
 
 /// How long any one client call may take.
 pub const CALL_MAX: Duration = Duration::from_secs(20);
 
+/// Whom clients connect to first.
+pub trait Bootstrap {
+    /// `IP:PORT`, separated by commas.
+    fn bootstrap(&self) -> String;
+}
+
+impl Bootstrap for Broker {
+    fn bootstrap(&self) -> String {
+        self.address()
+    }
+}
+
+impl Bootstrap for Cluster {
+    fn bootstrap(&self) -> String {
+        self.addresses()
+    }
+}
+
 /// What every client needs to reach the broker, and these settings on top.
-pub fn config(broker: &Broker, settings: &[(&str, &str)]) -> ClientConfig {
+pub fn config(broker: &impl Bootstrap, settings: &[(&str, &str)]) -> ClientConfig {
     let mut config = ClientConfig::new();
-    config.set("bootstrap.servers", broker.address()).set("broker.address.family", "v4");
+    config.set("bootstrap.servers", broker.bootstrap()).set("broker.address.family", "v4");
     for (key, value) in settings {
         config.set(*key, *value);
     }
@@ -43,7 +61,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(CALL_MAX, future).await.expect("an answer in time") })
 }
 
-pub fn admin(broker: &Broker) -> AdminClient<DefaultClientContext> {
+pub fn admin(broker: &impl Bootstrap) -> AdminClient<DefaultClientContext> {
     config(broker, &[]).create().expect("an admin client")
 }
 
@@ -52,9 +70,20 @@ pub fn admin_options() -> AdminOptions {
 }
 
 /// Makes a topic with a name of its own and waits until every partition has a leader.
-pub fn create_topic(broker: &Broker, tag: &str, partitions: i32, configs: &[(&str, &str)]) -> String {
+pub fn create_topic(broker: &impl Bootstrap, tag: &str, partitions: i32, configs: &[(&str, &str)]) -> String {
+    create_replicated(broker, tag, partitions, 1, configs)
+}
+
+/// The same with several copies.
+pub fn create_replicated(
+    broker: &impl Bootstrap,
+    tag: &str,
+    partitions: i32,
+    copies: i32,
+    configs: &[(&str, &str)],
+) -> String {
     let name = unique(tag);
-    let mut topic = NewTopic::new(&name, partitions, TopicReplication::Fixed(1));
+    let mut topic = NewTopic::new(&name, partitions, TopicReplication::Fixed(copies));
     for (key, value) in configs {
         topic = topic.set(key, value);
     }
@@ -138,7 +167,7 @@ impl Outgoing {
 }
 
 impl Sender {
-    pub fn new(broker: &Broker, settings: &[(&str, &str)]) -> Sender {
+    pub fn new(broker: &impl Bootstrap, settings: &[(&str, &str)]) -> Sender {
         Sender(config(broker, settings).create_with_context(Deliveries::default()).expect("a producer"))
     }
 
@@ -178,7 +207,12 @@ impl Sender {
 }
 
 /// Sends these records and gives what became of each, in their order.
-pub fn send_all(broker: &Broker, settings: &[(&str, &str)], topic: &str, records: &[Outgoing]) -> Vec<Delivery> {
+pub fn send_all(
+    broker: &impl Bootstrap,
+    settings: &[(&str, &str)],
+    topic: &str,
+    records: &[Outgoing],
+) -> Vec<Delivery> {
     let sender = Sender::new(broker, settings);
     for (number, record) in records.iter().enumerate() {
         sender.send(topic, number, record).expect("the client takes the record");
@@ -224,7 +258,7 @@ impl Incoming {
 
 /// A consumer without group membership that reads these partitions from `offset`.
 pub fn reader(
-    broker: &Broker,
+    broker: &impl Bootstrap,
     topic: &str,
     partitions: i32,
     offset: Offset,
@@ -261,7 +295,7 @@ pub fn read<C: ConsumerContext>(consumer: &BaseConsumer<C>, count: usize) -> Vec
 
 /// Everything that is in a topic now, sorted by partition and offset.
 #[track_caller]
-pub fn read_topic(broker: &Broker, topic: &str, partitions: i32) -> Vec<Incoming> {
+pub fn read_topic(broker: &impl Bootstrap, topic: &str, partitions: i32) -> Vec<Incoming> {
     let consumer = reader(broker, topic, partitions, Offset::Beginning, &[]);
     let ends = (0..partitions).map(|p| consumer.fetch_watermarks(topic, p, CALL_MAX).expect("watermarks"));
     let count: i64 = ends.map(|(low, high)| high - low).sum();

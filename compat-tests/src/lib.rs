@@ -5,10 +5,12 @@ pub mod batch;
 pub mod binary;
 pub mod broker;
 pub mod clients;
+pub mod cluster;
 pub mod members;
 pub mod ports;
 pub mod wait;
 pub mod wire;
 
 pub use broker::Broker;
+pub use cluster::Cluster;
 pub use wait::until;

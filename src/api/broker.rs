@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::api::context::RequestContext;
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
+use crate::api::gate::Gate;
 use crate::base::BrokerId;
 use crate::controller::Controller;
 use crate::coordinator::group::GroupCoordinator;
 use crate::host::Host;
 use crate::metadata::Image;
+use crate::peer::Peers;
 use crate::replica::{FlushPolicy, Flusher, Partitions};
 use crate::telemetry::Telemetry;
 use crate::telemetry::logs::LogControl;
@@ -29,6 +32,8 @@ pub struct BrokerOptions {
     pub node_id: BrokerId,
     pub rack: Option<Arc<str>>,
     pub advertised: Vec<AdvertisedListener>,
+    /// The listener by which controllers are reached, where they have one of their own.
+    pub controller_listener: Option<Arc<str>>,
     pub auto_create_topics: bool,
     pub delete_topic_enable: bool,
     /// `num.partitions`
@@ -75,6 +80,12 @@ pub struct Broker {
     pub groups: Arc<GroupCoordinator>,
     pub fetch_sessions: FetchSessions,
     pub producer_ids: ProducerIds,
+    /// Other nodes.
+    pub peers: Peers,
+    /// Closed until this node knows what it leads.
+    pub gate: Gate,
+    /// The epoch of this broker's registration, -1 before it has one.
+    pub epoch: Arc<AtomicI64>,
     pub log_control: LogControl,
 }
 
@@ -82,5 +93,10 @@ impl Broker {
     /// The newest picture of the cluster.
     pub fn image(&self) -> Arc<Image> {
         self.controller.quorum().image()
+    }
+
+    /// The epoch of this broker's registration, -1 before it has one.
+    pub fn broker_epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
     }
 }

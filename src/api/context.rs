@@ -3,6 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use crate::base::BrokerId;
+use crate::peer::PeerIdentity;
+
+/// Whom a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Clients and other brokers.
+    Broker,
+    /// Other nodes and those who administer the cluster (`controller.listener.names`).
+    Controller,
+}
+
 /// What stays the same over a connection's life, but for what ApiVersions tells.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
@@ -11,10 +23,32 @@ pub struct ConnectionInfo {
     /// The address the client reached us by. Told back to it when `advertised.listeners` is not set.
     pub local: SocketAddr,
     pub listener: Arc<str>,
+    pub door: Door,
     /// `User:ANONYMOUS` on a listener without authentication.
     pub principal: Arc<str>,
     /// What the client said of itself in its first ApiVersions request (KIP-511).
     pub software: OnceLock<ClientSoftware>,
+    /// The node of the cluster at the other end, once it has said so and was let in.
+    pub peer_node: OnceLock<PeerIdentity>,
+    /// The node that the client is connected to, when that is another one, which handed its request on.
+    pub forwarded_by: Option<BrokerId>,
+}
+
+impl ConnectionInfo {
+    /// A connection of which nothing more is known yet.
+    pub fn new(id: u64, peer: SocketAddr, local: SocketAddr, listener: Arc<str>, door: Door) -> ConnectionInfo {
+        ConnectionInfo {
+            id,
+            peer,
+            local,
+            listener,
+            door,
+            principal: "User:ANONYMOUS".into(),
+            software: OnceLock::new(),
+            peer_node: OnceLock::new(),
+            forwarded_by: None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

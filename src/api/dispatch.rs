@@ -9,17 +9,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::api::answer::{Answer, Response};
-use crate::api::context::{ConnectionInfo, RequestContext};
+use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
-use crate::api::{Broker, Refused, cluster, configs, data, groups, refused, topics, transactions};
+use crate::api::peers::{ensure_topic, forward, peer_hello, raft};
+use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, refused, topics, transactions};
 use crate::base::ErrorCode;
 use crate::telemetry::{Answered, Reason};
 use crate::wire::api_versions;
 use crate::wire::decode::decode_request;
 use crate::wire::encode::encode_response;
 use crate::wire::header::{self, HeaderError, HeaderFault, RequestHeader};
-use crate::wire::messages::{RequestBody, ResponseBody};
-use crate::wire::table::{Api, keys};
+use crate::wire::messages::{IncrementalAlterConfigsRequest, RequestBody, ResponseBody};
+use crate::wire::private::{PrivateApi, RawBody};
+use crate::wire::table::{Api, Listener, keys};
 
 /// A request that has been started.
 pub struct Started {
@@ -36,7 +38,8 @@ pub fn start(
     frame: Bytes,
     now_nanos: u64,
 ) -> Result<Started, (Option<Box<RequestContext>>, Refused)> {
-    let (header, body) = header::parse(detached(frame)).map_err(|error| unreadable(connection, &error, now_nanos))?;
+    let frame = detached(frame);
+    let (header, body) = header::parse(frame.clone()).map_err(|error| unreadable(connection, &error, now_nanos))?;
     let context = RequestContext {
         connection: connection.clone(),
         api_key: header.api.key,
@@ -45,11 +48,107 @@ pub fn start(
         client_id: header.client_id.as_deref().map(Arc::from),
         received_nanos: now_nanos,
     };
-    let barrier = is_barrier(header.api.key);
-    match answer(broker, &context, &header, body) {
+    let request = Request { header, body, frame };
+    let barrier = is_barrier(request.header.api.key) && connection.peer_node.get().is_none();
+    let answered = may_ask(connection, request.header.api).and_then(|()| {
+        if broker.gate.is_open() || !waits_at_gate(connection, request.header.api) {
+            answer_or_hand_on(broker, &context, request)
+        } else {
+            Ok(answer_when_open(broker, &context, request))
+        }
+    });
+    match answered {
         Ok(answer) => Ok(Started { context, answer, barrier }),
         Err(refused) => Err((Some(Box::new(context)), refused)),
     }
+}
+
+/// A request that was read as far as its header.
+struct Request {
+    header: RequestHeader,
+    body: Bytes,
+    /// All of it, for handing on.
+    frame: Bytes,
+}
+
+/// Whether this connection may ask for this API at all.
+fn may_ask(connection: &ConnectionInfo, api: &Api) -> Result<(), Refused> {
+    let refused = |why: &str| Err(Refused::because(Reason::UnknownApi, format!("{} {why}", api.name)));
+    let is_node = connection.peer_node.get().is_some();
+    if api.is_for_nodes() && !is_node && api.key != PrivateApi::PeerHello.key() {
+        return refused("is for nodes of the cluster, and this connection did not begin with PeerHello");
+    }
+    let is_for_brokers = api.listener == Listener::Broker || api.key == keys::FETCH;
+    if connection.door == Door::Controller && is_for_brokers && !is_node {
+        return refused("is not answered on a controller's listener");
+    }
+    Ok(())
+}
+
+/// Until this node knows what it leads, clients of brokers wait; nodes do not, or it would never come to know.
+fn waits_at_gate(connection: &ConnectionInfo, api: &Api) -> bool {
+    let is_node = connection.peer_node.get().is_some() || api.key == PrivateApi::PeerHello.key();
+    connection.door == Door::Broker && !is_node && connection.forwarded_by.is_none()
+}
+
+fn answer_when_open(broker: &Arc<Broker>, context: &RequestContext, request: Request) -> Answer {
+    let (broker, context) = (broker.clone(), context.clone());
+    Answer::Later(Box::pin(async move {
+        broker.gate.opened().await;
+        match answer_or_hand_on(&broker, &context, request)? {
+            Answer::Now(response) => Ok(Some(response)),
+            Answer::Nothing => Ok(None),
+            Answer::Later(later) => later.await,
+            Answer::Close(refused) => Err(refused),
+        }
+    }))
+}
+
+fn answer_or_hand_on(broker: &Arc<Broker>, context: &RequestContext, request: Request) -> Result<Answer, Refused> {
+    let Request { header, body, frame } = request;
+    if !header.api.on_controller || context.connection.forwarded_by.is_some() {
+        return answer(broker, context, &header, body);
+    }
+    if broker.is_active_controller() || concerns_this_node(context, &body)? {
+        return Ok(once_applied(broker, answer(broker, context, &header, body)?));
+    }
+    header
+        .api
+        .check(header.version, &body)
+        .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))?;
+    let (broker, context) = (broker.clone(), context.clone());
+    Ok(Answer::Later(Box::pin(async move {
+        if let Some(response) = forward::hand_on(&broker, &context, &frame).await? {
+            return Ok(Some(response));
+        }
+        // Nobody could be asked: the API's own way of saying that this node is not the active controller.
+        match answer(&broker, &context, &header, body)? {
+            Answer::Now(response) => Ok(Some(response)),
+            Answer::Nothing => Ok(None),
+            Answer::Later(later) => later.await,
+            Answer::Close(refused) => Err(refused),
+        }
+    })))
+}
+
+/// A change is answered when this node has acted on it, too: a topic that was made can be written to at once.
+fn once_applied(broker: &Arc<Broker>, answer: Answer) -> Answer {
+    let Answer::Later(later) = answer else { return answer };
+    let broker = broker.clone();
+    Answer::Later(Box::pin(async move {
+        let response = later.await?;
+        broker.wait_applied(broker.image().offset, forward::CATCH_UP_MAX).await;
+        Ok(response)
+    }))
+}
+
+/// Log levels are each node's own.
+fn concerns_this_node(context: &RequestContext, body: &Bytes) -> Result<bool, Refused> {
+    if context.api_key != keys::INCREMENTAL_ALTER_CONFIGS {
+        return Ok(false);
+    }
+    let request: IncrementalAlterConfigsRequest = decode(context, body.clone())?;
+    Ok(request.resources.iter().any(|resource| resource.resource_type == configs::BROKER_LOGGER))
 }
 
 /// Only Produce keeps slices of the read buffer, for as long as its append takes. What others hold on to gets memory of its own, so
@@ -131,6 +230,38 @@ macro_rules! later {
     }};
 }
 
+/// Runs a handler of what nodes say to one another.
+macro_rules! between_nodes {
+    ($broker:ident, $context:ident, $api:ident, |$held:ident, $asked:ident| $work:expr) => {{
+        let ($held, $asked, api) = ($broker.clone(), $context.clone(), $api);
+        Answer::Later(Box::pin(async move {
+            let body: RawBody = $work.await?;
+            encode_response(api, $asked.api_version, $asked.correlation_id, &body)
+                .map(|bytes| Some(Response::Whole(bytes)))
+                .map_err(|error| Refused::because(Reason::Internal, error.to_string()))
+        }))
+    }};
+}
+
+fn answer_node(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    api: &'static Api,
+    private: PrivateApi,
+    body: Bytes,
+) -> Answer {
+    match private {
+        PrivateApi::PeerHello => {
+            between_nodes!(broker, context, api, |held, asked| peer_hello::handle(&held, &asked, body))
+        }
+        PrivateApi::Raft => between_nodes!(broker, context, api, |held, _asked| raft::handle(&held, body)),
+        PrivateApi::Forward => between_nodes!(broker, context, api, |held, asked| forward::handle(&held, &asked, body)),
+        PrivateApi::EnsureTopic => {
+            between_nodes!(broker, context, api, |held, _asked| ensure_topic::handle(&held, body))
+        }
+    }
+}
+
 /// Runs a group handler, which wants the coordinator and what the metadata knows rather than the broker.
 macro_rules! group {
     ($broker:ident, $context:ident, $api:ident, $body:ident, |$request:ident, $image:ident| $work:block) => {{
@@ -156,6 +287,9 @@ fn answer(
         let bytes = api_versions::unsupported_version(api, header.correlation_id)
             .map_err(|error| Refused::because(Reason::Internal, error.to_string()))?;
         return Ok(Answer::Now(Response::Whole(bytes)));
+    }
+    if let Some(private) = PrivateApi::of_key(api.key) {
+        return Ok(answer_node(broker, context, api, private, body));
     }
     Ok(match api.key {
         keys::PRODUCE => data::produce::handle(broker, context, api, decode(context, body)?),
@@ -192,6 +326,20 @@ fn answer(
             later!(broker, context, api, body, configs::incremental_alter_configs::handle)
         }
         keys::LIST_CONFIG_RESOURCES => later!(broker, context, api, body, configs::list_config_resources::handle),
+
+        keys::ELECT_LEADERS => later!(broker, context, api, body, topics::elect_leaders::handle),
+        keys::ALTER_PARTITION_REASSIGNMENTS => {
+            later!(broker, context, api, body, topics::alter_partition_reassignments::handle)
+        }
+        keys::LIST_PARTITION_REASSIGNMENTS => {
+            later!(broker, context, api, body, topics::list_partition_reassignments::handle)
+        }
+
+        keys::ALTER_PARTITION => later!(broker, context, api, body, brokers::alter_partition::handle),
+        keys::BROKER_REGISTRATION => later!(broker, context, api, body, brokers::broker_registration::handle),
+        keys::BROKER_HEARTBEAT => later!(broker, context, api, body, brokers::broker_heartbeat::handle),
+        keys::ALLOCATE_PRODUCER_IDS => later!(broker, context, api, body, brokers::allocate_producer_ids::handle),
+        keys::ASSIGN_REPLICAS_TO_DIRS => later!(broker, context, api, body, brokers::assign_replicas_to_dirs::handle),
 
         keys::JOIN_GROUP => group!(broker, context, api, body, |request, image| {
             let response = groups::join_group::handle(&broker.groups, &context, request).await;

@@ -3,13 +3,24 @@
 use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{ErrorCode, LeaderEpoch};
 use crate::log::{AppendError, LogError, ReadError};
-use crate::replica::{Partition, PartitionError};
+use crate::replica::{AckFailure, Partition, PartitionError, Role};
 
 pub fn partition(error: &PartitionError) -> ErrorCode {
     match error {
         PartitionError::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        PartitionError::NotEnoughReplicas => ErrorCode::NOT_ENOUGH_REPLICAS,
         PartitionError::Offline(_) => ErrorCode::KAFKA_STORAGE_ERROR,
         PartitionError::Append(error) => append(error),
+    }
+}
+
+/// What was appended is not known to be safe.
+pub fn ack(failure: AckFailure) -> ErrorCode {
+    match failure {
+        AckFailure::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        AckFailure::NotEnoughReplicas => ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        AckFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+        AckFailure::Storage => ErrorCode::KAFKA_STORAGE_ERROR,
     }
 }
 
@@ -40,16 +51,22 @@ pub fn storage(error: &LogError) -> ErrorCode {
     }
 }
 
-/// What the client believes the leader's epoch to be, against what it is (KIP-320). -1: it does not say.
+/// What the client believes the leader's epoch to be, against what it is (KIP-320), where only the leader may answer. -1: it does not
+/// say.
 pub fn check_leader_epoch(partition: &Partition, claimed: LeaderEpoch) -> Result<(), ErrorCode> {
-    let current = partition.leader_epoch();
-    if current == NO_LEADER_EPOCH {
-        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    match check_epoch(partition, claimed)? {
+        Role::Leader { .. } => Ok(()),
+        Role::Follower { .. } | Role::Idle { .. } => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
     }
+}
+
+/// The same where a follower may answer too. What this node is for the partition.
+pub fn check_epoch(partition: &Partition, claimed: LeaderEpoch) -> Result<Role, ErrorCode> {
+    let role = partition.role();
     match claimed {
-        NO_LEADER_EPOCH => Ok(()),
-        claimed if claimed < current => Err(ErrorCode::FENCED_LEADER_EPOCH),
-        claimed if claimed > current => Err(ErrorCode::UNKNOWN_LEADER_EPOCH),
-        _ => Ok(()),
+        NO_LEADER_EPOCH => Ok(role),
+        claimed if claimed < role.epoch() => Err(ErrorCode::FENCED_LEADER_EPOCH),
+        claimed if claimed > role.epoch() => Err(ErrorCode::UNKNOWN_LEADER_EPOCH),
+        _ => Ok(role),
     }
 }

@@ -31,7 +31,8 @@ macro_rules! plain {
 
 plain! {
     own: [
-        AddRaftVoterResponse, ApiVersionsResponse, DescribeAclsResponse, DescribeClusterResponse, DescribeQuorumResponse,
+        AddRaftVoterResponse, AllocateProducerIdsResponse, ApiVersionsResponse, BrokerHeartbeatResponse,
+        BrokerRegistrationResponse, DescribeAclsResponse, DescribeClusterResponse, DescribeQuorumResponse,
         HeartbeatResponse, InitProducerIdResponse, JoinGroupResponse, ListConfigResourcesResponse, ListGroupsResponse,
         ListTransactionsResponse, RemoveRaftVoterResponse, SyncGroupResponse, UnregisterBrokerResponse,
         UnregisterControllerResponse, UpdateFeaturesResponse,
@@ -78,6 +79,23 @@ outcomes! {
         note(response.error_code);
         response.members.iter().for_each(|member| note(member.error_code));
     };
+    AlterPartitionResponse: |response, note| {
+        note(response.error_code);
+        by_partition!(response.topics, partitions, note);
+    };
+    AssignReplicasToDirsResponse: |response, note| {
+        note(response.error_code);
+        response.directories.iter().for_each(|directory| by_partition!(directory.topics, partitions, note));
+    };
+    ElectLeadersResponse: |response, note| {
+        note(response.error_code);
+        by_partition!(response.replica_election_results, partition_result, note);
+    };
+    AlterPartitionReassignmentsResponse: |response, note| {
+        note(response.error_code);
+        by_partition!(response.responses, partitions, note);
+    };
+    ListPartitionReassignmentsResponse: |response, note| note(response.error_code);
     OffsetFetchResponse: |response, note| {
         note(response.error_code);
         by_partition!(response.topics, partitions, note);

@@ -3,9 +3,6 @@
 
 /// Name of the setting, and the field of [`super::BrokerSettings`] or [`crate::metadata::config::LogConfig`] that holds it. Sorted.
 pub const IDLE: &[(&str, &str)] = &[
-    ("controller.quorum.bootstrap.servers", "quorum.bootstrap_servers"),
-    ("controller.quorum.voters", "quorum.voters"),
-    ("inter.broker.listener.name", "inter_broker_listener"),
     ("log.cleaner.backoff.ms", "cleaner_backoff_ms"),
     ("log.cleaner.dedupe.buffer.size", "cleaner_dedupe_buffer_bytes"),
     ("log.cleaner.delete.retention.ms", "delete_retention_ms"),
@@ -28,10 +25,6 @@ pub const IDLE: &[(&str, &str)] = &[
     ("offsets.commit.timeout.ms", "offsets_commit_timeout_ms"),
     ("queued.max.request.bytes", "queued_request_bytes_max"),
     ("queued.max.requests", "queued_requests_max"),
-    ("replica.high.watermark.checkpoint.interval.ms", "high_watermark_checkpoint_interval_ms"),
-    ("replica.lag.time.max.ms", "lag_time_ms_max"),
-    ("security.inter.broker.protocol", "inter_broker_listener"),
-    ("unclean.leader.election.enable", "unclean_leader_election_enable"),
 ];
 
 /// Whether a setting of this name is read in vain.

@@ -9,6 +9,7 @@ mod given;
 mod idle;
 mod listeners;
 mod names;
+mod quorum;
 mod reader;
 mod settings;
 
@@ -22,9 +23,10 @@ use crate::telemetry::logs;
 pub use given::{Given, GivenValue, Origin};
 pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
+pub use quorum::{LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
     BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
-    OffsetsTopicSettings, ProducerSettings, QuorumSettings, ReplicationSettings, Roles, SocketSettings, TopicSettings,
+    OffsetsTopicSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.

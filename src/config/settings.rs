@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::ConfigError;
 use super::listeners::{self, AdvertisedListener, Listener};
+use super::quorum::{self, LifecycleSettings, QuorumSettings, Roles};
 use super::reader::Reader;
-use crate::metadata::config::value::{host_and_port, split_list, voter};
+use crate::metadata::config::value::{host_and_port, split_list};
 use crate::telemetry::logs;
 
 /// What one node is started with.
@@ -40,17 +41,12 @@ pub struct BrokerSettings {
     pub producers: ProducerSettings,
     pub replication: ReplicationSettings,
     pub quorum: QuorumSettings,
+    pub lifecycle: LifecycleSettings,
     /// A filter such as `info,barnabas::coordinator=debug`.
     pub log_level: String,
     pub log_format: LogFormatSetting,
     /// Everything that was set, by Kafka's name, as it was written: what topics and groups inherit, and DescribeConfigs shows.
     pub properties: Arc<BTreeMap<String, String>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roles {
-    pub broker: bool,
-    pub controller: bool,
 }
 
 /// When an acknowledged record is on disk.
@@ -156,16 +152,11 @@ pub struct ProducerSettings {
 pub struct ReplicationSettings {
     pub lag_time_ms_max: u64,
     pub high_watermark_checkpoint_interval_ms: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QuorumSettings {
-    /// Id, host and port.
-    pub voters: Vec<(i32, String, u16)>,
-    pub bootstrap_servers: Vec<(String, u16)>,
-    pub snapshot_after_bytes: u64,
-    pub snapshot_interval_ms: u64,
-    pub segment_bytes: u64,
+    pub fetch_wait_ms_max: u64,
+    pub fetch_bytes_min: i32,
+    pub fetch_partition_bytes_max: i32,
+    pub fetch_response_bytes_max: i32,
+    pub fetch_backoff_ms: u64,
 }
 
 /// Makes the settings of properties whose names and types are good already, and says which names that took.
@@ -180,9 +171,11 @@ pub(super) fn build(
 
 fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> BrokerSettings {
     let listeners = listeners::read(reader);
+    let (node_id, roles, quorum) = (node_id(reader), quorum::roles(reader), quorum::quorum(reader));
+    quorum::check(reader, node_id, roles, &quorum, &listeners);
     BrokerSettings {
-        node_id: node_id(reader),
-        roles: roles(reader),
+        node_id,
+        roles,
         rack: reader.optional_text("broker.rack"),
         cluster_id: reader.optional_text("cluster.id").filter(|id| !id.is_empty()),
         listeners: listeners.listeners,
@@ -214,8 +207,14 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
         replication: ReplicationSettings {
             lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
             high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
+            fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
+            fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
+            fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
+            fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
+            fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
         },
-        quorum: quorum(reader),
+        quorum,
+        lifecycle: quorum::lifecycle(reader),
         log_level: log_level(reader),
         log_format: match reader.text("log.format").as_str() {
             "json" => LogFormatSetting::Json,
@@ -237,17 +236,6 @@ fn node_id(reader: &Reader<'_>) -> i32 {
         }
         _ => node,
     }
-}
-
-fn roles(reader: &Reader<'_>) -> Roles {
-    let roles = reader.list("process.roles");
-    let has = |role: &str| roles.iter().any(|one| one == role);
-    let roles = Roles { broker: has("broker"), controller: has("controller") };
-    if !(roles.broker && roles.controller) {
-        reader
-            .problem("process.roles: nodes that are only broker or only controller come later; set broker,controller");
-    }
-    roles
 }
 
 fn log_dirs(reader: &Reader<'_>) -> Vec<PathBuf> {
@@ -358,24 +346,4 @@ fn groups(reader: &Reader<'_>) -> GroupSettings {
         reader.problem("group.min.session.timeout.ms must not be greater than group.max.session.timeout.ms");
     }
     settings
-}
-
-fn quorum(reader: &Reader<'_>) -> QuorumSettings {
-    let voters = reader.list("controller.quorum.voters");
-    let servers = reader.list("controller.quorum.bootstrap.servers");
-    QuorumSettings {
-        voters: voters
-            .iter()
-            .filter_map(|text| voter(text))
-            .map(|(id, host, port)| (id, host.to_owned(), port))
-            .collect(),
-        bootstrap_servers: servers
-            .iter()
-            .filter_map(|text| host_and_port(text))
-            .map(|(host, port)| (host.to_owned(), port))
-            .collect(),
-        snapshot_after_bytes: reader.number("metadata.log.max.record.bytes.between.snapshots"),
-        snapshot_interval_ms: reader.number("metadata.log.max.snapshot.interval.ms"),
-        segment_bytes: reader.number("metadata.log.segment.bytes"),
-    }
 }

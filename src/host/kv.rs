@@ -1,6 +1,11 @@
 //! The key-value seam: a store for what can be rebuilt from elsewhere. Never the only copy of anything.
 
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens the store of a directory.
+pub type StoreOpener = Arc<dyn Fn(&Path) -> io::Result<Arc<dyn KeyValueStore>> + Send + Sync>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KvEdit {

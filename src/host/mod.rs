@@ -6,6 +6,7 @@ pub mod disk;
 pub mod entropy;
 pub mod kv;
 pub mod net;
+pub mod raft_runtime;
 pub mod real;
 pub mod sim;
 pub mod task;
@@ -15,7 +16,9 @@ use std::sync::Arc;
 pub use clock::Clock;
 pub use disk::{Disk, DiskFile, OpenMode};
 pub use entropy::Entropy;
-pub use kv::{KeyValueStore, KvEdit};
+pub use kv::{KeyValueStore, KvEdit, StoreOpener};
+pub use net::Net;
+pub use task::Workers;
 
 /// What a component needs of the machine, in one cheap-to-clone bundle.
 #[derive(Clone)]
@@ -23,6 +26,9 @@ pub struct Host {
     pub clock: Arc<dyn Clock>,
     pub disk: Arc<dyn Disk>,
     pub entropy: Arc<dyn Entropy>,
+    pub net: Arc<dyn Net>,
+    pub stores: StoreOpener,
+    pub workers: Workers,
 }
 
 impl Host {
@@ -32,6 +38,9 @@ impl Host {
             clock: Arc::new(real::RealClock::new()),
             disk: Arc::new(real::RealDisk::new()),
             entropy: Arc::new(real::RealEntropy),
+            net: Arc::new(real::RealNet),
+            stores: Arc::new(|path| Ok(Arc::new(real::SledStore::open(path)?) as Arc<_>)),
+            workers: Workers::Threads,
         }
     }
 }

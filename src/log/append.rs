@@ -35,6 +35,8 @@ pub struct Appended {
     pub log_start_offset: Offset,
     /// It was there already; the offsets are those it got the first time.
     pub duplicate: bool,
+    /// The epoch of the leader that did it; of a follower's append, that of the last batch.
+    pub leader_epoch: LeaderEpoch,
 }
 
 impl Log {
@@ -43,7 +45,7 @@ impl Log {
     /// A batch that is a duplicate of one of its producer's last five makes the whole call a duplicate. Nothing is synced.
     pub fn append(&mut self, batches: &[NewBatch<'_>], leader_epoch: LeaderEpoch) -> Result<Appended, AppendError> {
         if let Some(first) = self.judge_producers(batches)? {
-            return Ok(self.duplicate(first));
+            return Ok(self.duplicate(first, leader_epoch));
         }
         match batches {
             [one] => {
@@ -101,7 +103,7 @@ impl Log {
         Ok(None)
     }
 
-    fn duplicate(&self, first: BatchMemory) -> Appended {
+    fn duplicate(&self, first: BatchMemory, leader_epoch: LeaderEpoch) -> Appended {
         let has_append_time = self.config.message_timestamp_type == MessageTimestampType::LogAppendTime;
         Appended {
             base_offset: first.first_offset(),
@@ -109,6 +111,7 @@ impl Log {
             log_append_time: has_append_time.then_some(first.timestamp),
             log_start_offset: self.log_start_offset,
             duplicate: true,
+            leader_epoch,
         }
     }
 
@@ -137,6 +140,7 @@ impl Log {
             log_append_time: (last.timestamp_type() == TimestampType::LogAppendTime).then_some(last.max_timestamp),
             log_start_offset: self.log_start_offset,
             duplicate: false,
+            leader_epoch: last.partition_leader_epoch,
         })
     }
 

@@ -69,6 +69,14 @@ pub fn take_clean_shutdown(disk: &dyn Disk, log_dir: &Path) -> Result<bool, LogE
     }
 }
 
+/// The broker epoch that the mark of a clean shutdown tells of, while it is there.
+pub fn clean_shutdown_epoch(disk: &dyn Disk, log_dir: &Path) -> Option<i64> {
+    let content = read_file(disk, &log_dir.join(CLEAN_SHUTDOWN)).ok()?;
+    let text = String::from_utf8(content).ok()?;
+    let (_, epoch) = text.split_once("\"brokerEpoch\":")?;
+    epoch.trim_end().trim_end_matches('}').trim().parse().ok()
+}
+
 /// Marks the directory as cleanly shut down: all logs are closed and all checkpoints written.
 pub fn mark_clean_shutdown(disk: &dyn Disk, log_dir: &Path, broker_epoch: i64) -> Result<(), LogError> {
     let path = log_dir.join(CLEAN_SHUTDOWN);
@@ -191,7 +199,9 @@ mod tests {
         assert!(!take_clean_shutdown(&disk, dir).unwrap());
         mark_clean_shutdown(&disk, dir, 17).unwrap();
         assert_eq!(disk.content(&dir.join(CLEAN_SHUTDOWN)).unwrap(), br#"{"version":0,"brokerEpoch":17}"#);
+        assert_eq!(clean_shutdown_epoch(&disk, dir), Some(17));
         assert!(take_clean_shutdown(&disk, dir).unwrap());
+        assert_eq!(clean_shutdown_epoch(&disk, dir), None);
         disk.crash(Crash::PowerLosesAll);
         assert!(!take_clean_shutdown(&disk, dir).unwrap());
     }

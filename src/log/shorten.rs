@@ -118,9 +118,14 @@ impl Log {
     }
 
     /// Takes everything from `offset` on away; the next append gets `offset`, or the base offset of the batch that holds it.
-    /// Does nothing when the log ends before.
+    /// When the log ends before, only an epoch that was begun here and never got a record is forgotten: another leader may know nothing
+    /// of it.
     pub fn truncate_to(&mut self, offset: Offset) -> Result<(), LogError> {
         if offset >= self.log_end_offset {
+            if Arc::make_mut(&mut self.epochs).truncate_from_end(self.log_end_offset) {
+                self.epochs_unsaved = true;
+                self.publish();
+            }
             return Ok(());
         }
         if self.segments.first().is_none_or(|first| offset <= first.base_offset()) {

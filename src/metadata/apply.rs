@@ -139,15 +139,14 @@ impl Image {
     }
 
     fn set_config(&mut self, resource: &ConfigResource, name: &str, value: Option<&str>) {
-        let mut values: ConfigOverrides = self.configs.get(resource).map(|old| (**old).clone()).unwrap_or_default();
+        let mut values = self.configs.remove(resource).unwrap_or_default();
+        let changed: &mut ConfigOverrides = Arc::make_mut(&mut values);
         match value {
-            Some(value) => drop(values.insert(name.to_owned(), value.to_owned())),
-            None => drop(values.remove(name)),
+            Some(value) => drop(changed.insert(name.to_owned(), value.to_owned())),
+            None => drop(changed.remove(name)),
         }
-        if values.is_empty() {
-            self.configs.remove(resource);
-        } else {
-            self.configs.insert(Arc::new(resource.clone()), Arc::new(values));
+        if !values.is_empty() {
+            self.configs.insert(Arc::new(resource.clone()), values);
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokerRegistration {
     pub id: BrokerId,
     /// Another one for each start of the process.
@@ -37,9 +37,28 @@ pub struct BrokerRegistration {
     /// A fenced broker is registered but leads nothing.
     #[serde(default)]
     pub fenced: bool,
+    /// It asked to stop: it is in no in-sync set, leads nothing new and gets no new replicas.
+    #[serde(default, skip_serializing_if = "super::topic::is_false")]
+    pub in_controlled_shutdown: bool,
+    /// The feature levels it can run at; one that says nothing of a feature can run at level 0 only (KIP-584).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<FeatureRange>,
+}
+
+/// The levels of one feature that a broker can run at, both ends included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureRange {
+    pub name: String,
+    pub min: i16,
+    pub max: i16,
 }
 
 impl BrokerRegistration {
+    /// Whether it may lead and be in in-sync sets.
+    pub fn is_active(&self) -> bool {
+        !self.fenced && !self.in_controlled_shutdown
+    }
+
     /// The endpoint of a listener, if the broker has that one.
     pub fn endpoint(&self, listener: &str) -> Option<&Endpoint> {
         self.endpoints.iter().find(|endpoint| endpoint.listener == listener)

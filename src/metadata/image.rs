@@ -124,6 +124,22 @@ impl Image {
         self.brokers.get(&id).is_some_and(|broker| !broker.fenced)
     }
 
+    /// Whether a broker may lead and be in in-sync sets: neither fenced nor about to stop.
+    pub fn is_active(&self, id: BrokerId) -> bool {
+        self.brokers.get(&id).is_some_and(|broker| broker.is_active())
+    }
+
+    /// Every partition with its topic and index, topics in the order of their names. A walk over the whole image: for decisions
+    /// about many partitions, not for requests about one.
+    pub fn partitions(&self) -> impl Iterator<Item = (&Arc<Topic>, PartitionIndex, &Arc<PartitionState>)> {
+        self.topics().flat_map(|topic| topic.indexed().map(move |(index, state)| (topic, index, state)))
+    }
+
+    /// Whether a broker leads anything.
+    pub fn leads_something(&self, id: BrokerId) -> bool {
+        self.topics.values().any(|topic| topic.partitions.iter().any(|state| state.leader == id))
+    }
+
     /// What is set on a resource; `None` when nothing is.
     pub fn configs(&self, resource: &ConfigResource) -> Option<&Arc<ConfigOverrides>> {
         self.configs.get(resource)

@@ -12,7 +12,7 @@ mod topic;
 pub mod topic_name;
 
 pub use apply::ApplyError;
-pub use broker::{BrokerRegistration, Endpoint};
+pub use broker::{BrokerRegistration, Endpoint, FeatureRange};
 pub use image::{ConfigOverrides, Image, NO_METADATA};
 pub use record::MetadataRecord;
 pub use resource::{ConfigResource, ResourceKind};

@@ -68,6 +68,20 @@ pub struct PartitionState {
     /// The log directory of each replica, in the order of `replicas` (KIP-858).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<Uuid>,
+    /// Replicas that a reassignment brings in; they are among `replicas` already (KIP-455).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adding: Vec<BrokerId>,
+    /// Replicas that a reassignment takes away; they are among `replicas` until it is done (KIP-455).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removing: Vec<BrokerId>,
+    /// The leader was elected from outside the in-sync set and has not yet said that it is done recovering (KIP-704).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub recovering: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+pub(super) fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl PartitionState {
@@ -83,7 +97,20 @@ impl PartitionState {
             leader_epoch: 0,
             partition_epoch: 0,
             directories,
+            adding: Vec::new(),
+            removing: Vec::new(),
+            recovering: false,
         }
+    }
+
+    /// Whether a reassignment is under way.
+    pub fn is_reassigning(&self) -> bool {
+        !self.adding.is_empty() || !self.removing.is_empty()
+    }
+
+    /// The replica that leads when there is a choice.
+    pub fn preferred_leader(&self) -> BrokerId {
+        self.replicas.first().copied().unwrap_or(crate::base::ids::NO_BROKER)
     }
 
     pub fn has_leader(&self) -> bool {

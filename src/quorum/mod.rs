@@ -1,26 +1,46 @@
-//! Floor 5: agreement on metadata records. [`Quorum`] keeps a record on disk before anybody sees its effect, and publishes each new
-//! image; today there is one local voter, a later quorum of several stands behind the same interface.
+//! Floor 5: agreement on metadata records. [`Quorum`] has a record on the disks of a majority before anybody sees its effect, and
+//! publishes each new image; one node is a quorum of one, with the same code. The agreement itself is the Raft library's; what is
+//! kept, when to campaign, and what other nodes may ask of this one is decided here.
 //!
 //! On disk, in `<log dir>/__cluster_metadata-0/`: the log (segments of record batches, the truth), snapshots (`*.checkpoint`, the
-//! image as records), `quorum-state` (epoch and an end that the log must reach), and `image/`, a key-value store with the image in
-//! it. The store may vanish or be damaged at any time: it is rebuilt from the others.
+//! image as records), `quorum-state` (what this node promised to others, and an end that the log must reach), and `image/`, a
+//! key-value store with the image in it. The store may vanish or be damaged at any time: it is rebuilt from the others.
 
+mod bootstrap;
 mod codec;
-mod committer;
+mod core;
+mod describe;
+mod door;
+mod elector;
 mod error;
 mod handle;
+mod hard_state;
+mod hearing;
 mod load;
+mod log_store;
+mod machine;
+mod membership;
+mod memory;
 mod metalog;
+mod network;
+mod proposals;
+mod rpc;
 mod scan;
 mod snapshot;
-mod state;
+mod steward;
 mod store;
 mod store_writer;
+mod transport;
+mod types;
 
+pub use self::core::{Leadership, QuorumTiming};
+pub use describe::{QuorumDescription, VoterDescription};
 pub use error::QuorumError;
-pub use handle::{Quorum, QuorumDescription, QuorumOptions, VoterDescription};
+pub use handle::{Quorum, QuorumOptions};
 pub use load::DIRECTORY;
+pub use memory::MemoryNetwork;
 pub use store::StoreOpener;
+pub use transport::{NoTransport, RaftTransport, TransportError};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
 //! Reading a log file that may end in the middle of a write. A last write that did not finish was never acknowledged and is cut
 //! off; anything else that is wrong means that acknowledged records are gone, and is never repaired in silence.
 
-use crate::base::{LeaderEpoch, Offset};
+use super::codec;
+use crate::base::Offset;
 use crate::records::{BATCH_HEADER_BYTES, BatchHeader, RecordError, crc_is_valid};
 
 /// How a file's batches end.
@@ -20,7 +21,6 @@ pub(super) enum Ending {
 pub(super) struct Scan {
     pub(super) ending: Ending,
     pub(super) next_offset: Offset,
-    pub(super) last_epoch: LeaderEpoch,
 }
 
 /// Walks the batches of `bytes`, the first of which must begin at offset `first`. `end_known` is an end that the log is known to
@@ -31,7 +31,7 @@ pub(super) fn scan<E>(
     end_known: Offset,
     mut each: impl FnMut(&BatchHeader, &[u8]) -> Result<(), E>,
 ) -> Result<Scan, E> {
-    let mut scan = Scan { ending: Ending::Clean, next_offset: first, last_epoch: 0 };
+    let mut scan = Scan { ending: Ending::Clean, next_offset: first };
     let mut position = 0;
     while position < bytes.len() {
         let rest = bytes.get(position..).unwrap_or_default();
@@ -39,7 +39,6 @@ pub(super) fn scan<E>(
             Ok((header, batch)) => {
                 each(&header, batch)?;
                 scan.next_offset = header.next_offset();
-                scan.last_epoch = header.partition_leader_epoch;
                 position += batch.len();
             }
             Err(what) => {
@@ -82,11 +81,19 @@ fn whole_batch(bytes: &[u8]) -> Option<BatchHeader> {
     crc_is_valid(bytes.get(..header.size_bytes())?).then_some(header)
 }
 
-/// Whether a valid batch of a later offset begins anywhere behind the first byte.
+/// Whether anywhere behind the first byte a valid batch begins that was written after offset `next` had been synced. One that was
+/// not may well have reached the disk before it.
 fn has_batch_behind(bytes: &[u8], next: Offset) -> bool {
     (1..bytes.len()).any(|at| {
         let Some(candidate) = bytes.get(at..) else { return false };
         // Magic 2 at its place rules out nearly every position before a checksum is computed.
-        candidate.get(16) == Some(&2) && whole_batch(candidate).is_some_and(|header| header.base_offset >= next)
+        candidate.get(16) == Some(&2)
+            && whole_batch(candidate).is_some_and(|header| written_after(&header, candidate, next))
     })
+}
+
+fn written_after(header: &BatchHeader, bytes: &[u8], next: Offset) -> bool {
+    let batch = bytes.get(..header.size_bytes()).unwrap_or_default();
+    let synced_to = codec::entry_key(batch).map(|key| Offset::try_from(key.synced_to).unwrap_or(Offset::MAX));
+    header.base_offset >= next && synced_to.is_ok_and(|synced_to| synced_to > next)
 }

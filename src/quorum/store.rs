@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::codec::StoredMembers;
+use super::machine::Applied;
+use super::snapshot::SnapshotId;
 use crate::host::{KeyValueStore, KvEdit};
 use crate::metadata::{ConfigResource, Image, MetadataRecord};
 
@@ -38,6 +41,10 @@ struct Position {
     offset: i64,
     /// Entries in all the other trees.
     entries: usize,
+    /// The last entry of the Raft log that is in it.
+    term: u64,
+    next_index: u64,
+    members: StoredMembers,
 }
 
 /// What has no tree of its own.
@@ -60,10 +67,10 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
 }
 
 /// The image in the store, `None` when there is none or anything about it is wrong.
-pub(super) fn load_image(dir: &Path, opener: &StoreOpener) -> Option<Image> {
+pub(super) fn load_image(dir: &Path, opener: &StoreOpener) -> Option<Applied> {
     let loaded = open(dir, opener).and_then(|store| guarded(|| read_image(store.as_ref())));
     match loaded {
-        Ok(image) => image,
+        Ok(applied) => applied,
         Err(error) => {
             tracing::warn!(%error, "the metadata image store cannot be used; it will be made again");
             None
@@ -71,14 +78,7 @@ pub(super) fn load_image(dir: &Path, opener: &StoreOpener) -> Option<Image> {
     }
 }
 
-/// The offset of the image in the store, for a writer that wants to continue.
-pub(super) fn position(store: &dyn KeyValueStore) -> io::Result<Option<i64>> {
-    let Some(value) = store.get(POSITION, POSITION_KEY)? else { return Ok(None) };
-    let (_, json) = unwrap(&value)?;
-    Ok(Some(serde_json::from_slice::<Position>(json)?.offset))
-}
-
-pub(super) fn read_image(store: &dyn KeyValueStore) -> io::Result<Option<Image>> {
+pub(super) fn read_image(store: &dyn KeyValueStore) -> io::Result<Option<Applied>> {
     let Some(value) = store.get(POSITION, POSITION_KEY)? else { return Ok(None) };
     let position: Position = serde_json::from_slice(unwrap(&value)?.1)?;
     let mut image = Image::empty();
@@ -104,12 +104,13 @@ pub(super) fn read_image(store: &dyn KeyValueStore) -> io::Result<Option<Image>>
         return Err(io::Error::other(format!("{entries} entries, expected {}", position.entries)));
     }
     image.offset = position.offset;
-    Ok(Some(image))
+    let log_id = SnapshotId { next_index: position.next_index, term: position.term }.log_id();
+    Ok(Some(Applied { image: Arc::new(image), log_id, membership: position.members.to_stored_membership() }))
 }
 
 /// The edits that turn a store holding `old` into one holding `new`; without `old`, whatever is in the store goes first.
-pub(super) fn edits(old: Option<&Image>, new: &Image) -> Vec<KvEdit> {
-    let empty = Image::empty();
+pub(super) fn edits(old: Option<&Image>, applied: &Applied) -> Vec<KvEdit> {
+    let (empty, new) = (Image::empty(), &*applied.image);
     let mut edits = Edits { offset: new.offset, list: Vec::new() };
     if old.is_none() {
         let trees = [POSITION, CLUSTER, FEATURES, BROKERS, TOPICS, CONFIGS];
@@ -155,7 +156,14 @@ pub(super) fn edits(old: Option<&Image>, new: &Image) -> Vec<KvEdit> {
         },
     );
     let entries = 1 + new.features_by_name().len() + new.brokers_by_id().len() + new.topics_by_id().len();
-    let position = Position { offset: new.offset, entries: entries + new.configs_by_resource().len() };
+    let id = SnapshotId::of(applied.log_id);
+    let position = Position {
+        offset: new.offset,
+        entries: entries + new.configs_by_resource().len(),
+        term: id.term,
+        next_index: id.next_index,
+        members: StoredMembers::of(&applied.membership),
+    };
     edits.put(POSITION, POSITION_KEY.to_vec(), &position);
     edits.list
 }

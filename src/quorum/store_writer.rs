@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::committer::Published;
+use super::machine::{Applied, Published};
 use super::store::{self, StoreOpener, WORTH_BYTES};
 use crate::host::{Host, KeyValueStore, task};
 use crate::metadata::Image;
@@ -27,7 +27,7 @@ pub(super) struct StoreWriter {
 /// An open store and the image it holds.
 struct Held {
     store: Arc<dyn KeyValueStore>,
-    image: Arc<Image>,
+    applied: Applied,
 }
 
 impl StoreWriter {
@@ -37,58 +37,62 @@ impl StoreWriter {
         let mut stopping = false;
         while !stopping {
             stopping = tokio::select! {
+                biased;
                 _ = &mut stop => true,
                 () = task::sleep(PAUSE) => false,
             };
             if !stopping {
                 stopping = tokio::select! {
+                    biased;
                     _ = &mut stop => true,
                     changed = self.images.changed() => changed.is_err(),
                 };
             }
-            let image = self.images.borrow_and_update().clone();
+            self.images.mark_unchanged();
+            let applied = self.published.applied();
             if !stopping && self.published.bytes.load(Ordering::Relaxed) < WORTH_BYTES {
                 continue;
             }
-            held = self.bring_up(held, image).await;
+            held = self.bring_up(held, applied).await;
         }
     }
 
-    async fn bring_up(&self, held: Option<Held>, image: Arc<Image>) -> Option<Held> {
+    async fn bring_up(&self, held: Option<Held>, applied: Applied) -> Option<Held> {
         let (host, dir, opener) = (self.host.clone(), self.dir.clone(), self.opener.clone());
         task::blocking(move || {
             let written = store::guarded(|| match held {
-                Some(held) => write(held.store, Some(&held.image), image.clone()),
-                None => open_and_write(&dir, &opener, image.clone()),
+                Some(held) => write(held.store, Some(&held.applied), applied.clone()),
+                None => open_and_write(&dir, &opener, applied.clone()),
             });
             if let Err(error) = &written {
                 tracing::warn!(%error, "the metadata image store is made again");
             }
             // A second failure in a row waits for the next change.
-            written.or_else(|_| store::guarded(|| rebuild(&host, &dir, &opener, image))).ok()
+            written.or_else(|_| store::guarded(|| rebuild(&host, &dir, &opener, applied))).ok()
         })
         .await
     }
 }
 
-fn open_and_write(dir: &std::path::Path, opener: &StoreOpener, image: Arc<Image>) -> std::io::Result<Held> {
-    let opened = store::open(dir, opener)?;
-    if store::position(opened.as_ref())? == Some(image.offset) && store::read_image(opened.as_ref())?.is_some() {
-        return Ok(Held { store: opened, image });
+fn open_and_write(dir: &std::path::Path, opener: &StoreOpener, applied: Applied) -> std::io::Result<Held> {
+    let store = store::open(dir, opener)?;
+    match store::read_image(store.as_ref())? {
+        Some(held) if held.log_id == applied.log_id => Ok(Held { store, applied: held }),
+        Some(held) if held.log_id < applied.log_id => write(store, Some(&held), applied),
+        _ => write(store, None, applied),
     }
-    write(opened, None, image)
 }
 
-fn rebuild(host: &Host, dir: &std::path::Path, opener: &StoreOpener, image: Arc<Image>) -> std::io::Result<Held> {
+fn rebuild(host: &Host, dir: &std::path::Path, opener: &StoreOpener, applied: Applied) -> std::io::Result<Held> {
     let path = store::path(dir);
     if host.disk.exists(&path) {
         host.disk.remove_dir_all(&path)?;
     }
-    write(store::open(dir, opener)?, None, image)
+    write(store::open(dir, opener)?, None, applied)
 }
 
-fn write(store: Arc<dyn KeyValueStore>, old: Option<&Image>, image: Arc<Image>) -> std::io::Result<Held> {
-    store.apply(store::edits(old, &image))?;
+fn write(store: Arc<dyn KeyValueStore>, old: Option<&Applied>, applied: Applied) -> std::io::Result<Held> {
+    store.apply(store::edits(old.map(|old| &*old.image), &applied))?;
     store.flush()?;
-    Ok(Held { store, image })
+    Ok(Held { store, applied })
 }

@@ -1,29 +1,44 @@
-//! Tickets of requests that wait for the disk: one ticket per request, counting the partitions that are still to be synced.
+//! Tickets of requests that wait until what they wrote is committed: one ticket per request, counting the partitions that have not
+//! reported yet, and remembering how each of them ended.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
+use parking_lot::Mutex;
 
-/// Why what a request waits for will never be safe here.
+/// Why what a claim waits for will not be reported as committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AckFailure {
-    #[error("the partition is not served here any more")]
+    #[error("another node leads the partition now")]
     NotLeader,
+    #[error("fewer replicas are in sync than min.insync.replicas asks for")]
+    NotEnoughReplicas,
+    #[error("it took longer than the request allows")]
+    TimedOut,
     #[error("the log directory failed")]
     Storage,
 }
 
-/// Shared between the request that waits and the partitions that will release it.
+/// Claims that are kept track of without a lock.
+const QUICK_CLAIMS: usize = 64;
+
+/// Shared between the request that waits and the partitions that will release it. The maker numbers what it appends; a number that is
+/// never claimed had nothing to wait for.
 #[derive(Debug, Default)]
 pub struct AckTicket {
+    /// Claims not reported yet, and one for the maker until the ticket is sealed.
     open: AtomicUsize,
-    /// Some claim ended with [`AckFailure::NotLeader`], some with [`AckFailure::Storage`].
-    not_led: AtomicBool,
-    storage_failed: AtomicBool,
+    /// One bit for each of the first numbers that were claimed, and one for each that succeeded.
+    claimed: AtomicU64,
+    done: AtomicU64,
+    /// Failures, and all claims with high numbers.
+    slow: Mutex<Vec<(usize, Result<(), AckFailure>)>>,
+    /// Some claim waits for other nodes and not only for this one's disk.
+    waits_for_replicas: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -34,16 +49,28 @@ impl AckTicket {
     }
 
     /// One more partition has to report before the request is answered.
-    pub fn claim(&self) {
+    pub fn claim(&self, number: usize, waits_for_replicas: bool) {
         self.open.fetch_add(1, Ordering::Relaxed);
+        if number < QUICK_CLAIMS {
+            self.claimed.fetch_or(1 << number, Ordering::Relaxed);
+        } else {
+            self.slow.lock().push((number, Err(AckFailure::TimedOut)));
+        }
+        if waits_for_replicas {
+            self.waits_for_replicas.store(true, Ordering::Relaxed);
+        }
     }
 
-    /// A claimed partition reports: its records are as durable as the policy asks, or never will be.
-    pub fn release(&self, outcome: Result<(), AckFailure>) {
-        match outcome {
-            Ok(()) => {}
-            Err(AckFailure::NotLeader) => self.not_led.store(true, Ordering::Relaxed),
-            Err(AckFailure::Storage) => self.storage_failed.store(true, Ordering::Relaxed),
+    /// A claimed partition reports: its records are as safe as the policy asks, or are not known to become so.
+    pub fn release(&self, number: usize, outcome: Result<(), AckFailure>) {
+        if number < QUICK_CLAIMS && outcome.is_ok() {
+            self.done.fetch_or(1 << number, Ordering::Relaxed);
+        } else {
+            let mut slow = self.slow.lock();
+            match slow.iter_mut().find(|(other, _)| *other == number) {
+                Some(entry) => entry.1 = outcome,
+                None => slow.push((number, outcome)),
+            }
         }
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waker.wake();
@@ -55,18 +82,36 @@ impl AckTicket {
         self.open.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Completes when every claim was released, with the worst of their failures.
+    /// Completes when every claim was released.
     pub fn wait(self: Arc<Self>) -> AckWait {
         AckWait(self)
     }
 
-    /// Whether a claim was released without its records being safe, and why.
-    pub fn failure(&self) -> Option<AckFailure> {
-        if self.storage_failed.load(Ordering::Relaxed) {
-            Some(AckFailure::Storage)
-        } else {
-            self.not_led.load(Ordering::Relaxed).then_some(AckFailure::NotLeader)
+    pub fn waits_for_replicas(&self) -> bool {
+        self.waits_for_replicas.load(Ordering::Relaxed)
+    }
+
+    /// How what the maker calls `number` ended; [`AckFailure::TimedOut`] when it was claimed and has not reported.
+    pub fn outcome(&self, number: usize) -> Result<(), AckFailure> {
+        if number < QUICK_CLAIMS {
+            let bit = 1 << number;
+            let claimed = self.claimed.load(Ordering::Acquire) & bit != 0;
+            if !claimed || self.done.load(Ordering::Acquire) & bit != 0 {
+                return Ok(());
+            }
+            return self.slow_outcome(number).unwrap_or(Err(AckFailure::TimedOut));
         }
+        self.slow_outcome(number).unwrap_or(Ok(()))
+    }
+
+    fn slow_outcome(&self, number: usize) -> Option<Result<(), AckFailure>> {
+        self.slow.lock().iter().find(|(other, _)| *other == number).map(|(_, outcome)| *outcome)
+    }
+
+    /// Whether everything claimed has succeeded. Quick when nothing failed.
+    pub fn has_succeeded(&self) -> bool {
+        self.claimed.load(Ordering::Acquire) == self.done.load(Ordering::Acquire)
+            && self.slow.lock().iter().all(|(_, outcome)| outcome.is_ok())
     }
 
     fn is_done(&self) -> bool {
@@ -79,16 +124,16 @@ impl AckTicket {
 pub struct AckWait(Arc<AckTicket>);
 
 impl Future for AckWait {
-    type Output = Result<(), AckFailure>;
+    type Output = ();
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if !self.0.is_done() {
             self.0.waker.register(context.waker());
             if !self.0.is_done() {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(self.0.failure().map_or(Ok(()), Err))
+        Poll::Ready(())
     }
 }
 
@@ -96,36 +141,65 @@ impl Future for AckWait {
 mod tests {
     use super::*;
 
-    fn poll_once(wait: &mut AckWait) -> Poll<Result<(), AckFailure>> {
+    fn poll_once(wait: &mut AckWait) -> Poll<()> {
         Pin::new(wait).poll(&mut Context::from_waker(std::task::Waker::noop()))
     }
 
     #[test]
     fn a_ticket_completes_after_its_last_claim() {
         let ticket = AckTicket::new();
-        ticket.claim();
-        ticket.claim();
+        ticket.claim(0, false);
+        ticket.claim(1, false);
         assert!(!ticket.seal());
         let mut wait = ticket.clone().wait();
         assert_eq!(poll_once(&mut wait), Poll::Pending);
-        ticket.release(Ok(()));
+        ticket.release(1, Ok(()));
         assert_eq!(poll_once(&mut wait), Poll::Pending);
-        ticket.release(Ok(()));
-        assert_eq!(poll_once(&mut wait), Poll::Ready(Ok(())));
+        ticket.release(0, Ok(()));
+        assert_eq!(poll_once(&mut wait), Poll::Ready(()));
+        assert!(ticket.has_succeeded());
     }
 
     #[test]
     fn one_failed_claim_fails_the_ticket() {
         for failures in [&[AckFailure::NotLeader][..], &[AckFailure::Storage, AckFailure::NotLeader]] {
             let ticket = AckTicket::new();
-            ticket.claim();
-            ticket.release(Ok(()));
-            for failure in failures {
-                ticket.claim();
-                ticket.release(Err(*failure));
+            ticket.claim(0, false);
+            ticket.release(0, Ok(()));
+            for (number, failure) in (1..).zip(failures) {
+                ticket.claim(number, false);
+                ticket.release(number, Err(*failure));
             }
             assert!(ticket.seal());
-            assert_eq!(poll_once(&mut ticket.wait()), Poll::Ready(Err(failures[0])), "the worst one is told");
+            assert_eq!(poll_once(&mut ticket.clone().wait()), Poll::Ready(()));
+            assert!(!ticket.has_succeeded());
+            assert_eq!(ticket.outcome(0), Ok(()));
+            assert_eq!(ticket.outcome(1), Err(failures[0]));
         }
+    }
+
+    #[test]
+    fn each_claim_has_its_own_outcome() {
+        let ticket = AckTicket::new();
+        for number in (0..70).filter(|number| *number != 5) {
+            ticket.claim(number, true);
+        }
+        for number in (0..69).filter(|number| ![3, 5, 65].contains(number)) {
+            ticket.release(number, Ok(()));
+        }
+        ticket.release(3, Err(AckFailure::NotLeader));
+        ticket.release(65, Err(AckFailure::Storage));
+        assert!(!ticket.seal());
+        let outcomes = [0, 3, 5, 64, 65, 69].map(|number| ticket.outcome(number));
+        let expected = [
+            Ok(()),
+            Err(AckFailure::NotLeader),
+            Ok(()), // was never claimed
+            Ok(()),
+            Err(AckFailure::Storage),
+            Err(AckFailure::TimedOut), // has not reported
+        ];
+        assert_eq!(outcomes, expected);
+        assert!(!ticket.has_succeeded() && ticket.waits_for_replicas());
     }
 }

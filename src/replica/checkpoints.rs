@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::host::Disk;
 use crate::log::LogError;
-use crate::log::checkpoints::{self, LOG_START_OFFSETS, Offsets, RECOVERY_POINTS};
+use crate::log::checkpoints::{self, HIGH_WATERMARKS, LOG_START_OFFSETS, Offsets, RECOVERY_POINTS};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoints {
@@ -12,6 +12,8 @@ pub struct Checkpoints {
     pub recovery_points: Offsets,
     /// Only of partitions whose log does not begin at 0.
     pub log_start_offsets: Offsets,
+    /// Of partitions with more than one replica. Written by themselves: see [`save_high_watermarks`].
+    pub high_watermarks: Offsets,
 }
 
 impl Checkpoints {
@@ -27,6 +29,7 @@ impl Checkpoints {
         Ok(Checkpoints {
             recovery_points: read(RECOVERY_POINTS)?,
             log_start_offsets: read(LOG_START_OFFSETS)?,
+            high_watermarks: read(HIGH_WATERMARKS)?,
             clean_shutdown: checkpoints::take_clean_shutdown(disk, log_dir)?,
         })
     }
@@ -43,4 +46,10 @@ impl Checkpoints {
         write(RECOVERY_POINTS, &self.recovery_points)?;
         write(LOG_START_OFFSETS, &self.log_start_offsets)
     }
+}
+
+/// Writes `replication-offset-checkpoint`.
+pub fn save_high_watermarks(disk: &dyn Disk, log_dir: &Path, offsets: &Offsets) -> Result<(), LogError> {
+    let offsets = offsets.iter().map(|(partition, offset)| (partition, *offset));
+    checkpoints::write_offsets(disk, log_dir, HIGH_WATERMARKS, offsets)
 }

@@ -2,17 +2,18 @@
 //! what the machine lacks for a moment passes with that moment.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use uuid::Uuid;
 
-use super::durability_tests::{LOG_DIR, World, image_of};
+use super::durability_tests::{LOG_DIR, World, image_of, image_on};
 use super::flusher::{Rounds, targets};
 use super::*;
 use crate::base::{Offset, TopicId};
 use crate::host::disk::read_file;
 use crate::host::sim::{Crash, SimHost};
 use crate::host::{Disk, OpenMode};
-use crate::log::checkpoints::{CLEAN_SHUTDOWN, LOG_START_OFFSETS, RECOVERY_POINTS};
+use crate::log::checkpoints::{CLEAN_SHUTDOWN, HIGH_WATERMARKS, LOG_START_OFFSETS, RECOVERY_POINTS};
 use crate::log::{AppendError, NewBatch, stray_dir_name};
 use crate::metadata::Image;
 use crate::records::{BatchBuilder, BatchHeader, Codec};
@@ -43,12 +44,13 @@ impl World {
     }
 
     fn text(&self, name: &str) -> String {
-        String::from_utf8(read_file(&*self.sim.disk, &Path::new(LOG_DIR).join(name)).unwrap()).unwrap()
+        let file = read_file(&*self.sim.disk, &Path::new(LOG_DIR).join(name));
+        file.map(|content| String::from_utf8(content).unwrap()).unwrap_or_default()
     }
 
     /// Whether a checkpoint file says something of `t-0` that a new log would not say.
     fn is_remembered(&self) -> bool {
-        [RECOVERY_POINTS, LOG_START_OFFSETS]
+        [RECOVERY_POINTS, LOG_START_OFFSETS, HIGH_WATERMARKS]
             .iter()
             .any(|name| self.text(name).lines().any(|line| line.starts_with("t 0 ") && line != "t 0 0"))
     }
@@ -86,7 +88,7 @@ async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_abou
         let partition = world.partition(0);
         world.append(0, 1, 10);
         let ticket = AckTicket::new();
-        partition.claim_durable(1, &ticket);
+        partition.claim_synced(1, &ticket, 0);
         ticket.seal();
         let begin = || targets(&partition).expect("something to sync");
         let collected = begun.then(begin);
@@ -95,13 +97,14 @@ async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_abou
             Some((targets, mark)) => rounds.finish(&partition, &targets, mark),
             None => assert!(targets(&partition).is_none()),
         }
-        assert_eq!(ticket.wait().await, Err(AckFailure::NotLeader));
+        ticket.clone().wait().await;
+        assert_eq!(ticket.outcome(0), Err(AckFailure::NotLeader));
         assert_eq!(world.partitions.failure(), None);
         world.partitions.apply(&image_of(1, 0), false);
         assert!(world.produce(0, -1).await, "a new topic of the name is served");
         let batch = BatchBuilder::new(Codec::None).finish(0, -1);
         let header = BatchHeader::parse(&batch).unwrap();
-        let refused = partition.append(&NewBatch { header, bytes: &batch });
+        let refused = partition.append(&NewBatch { header, bytes: &batch }, false);
         assert!(matches!(refused, Err(PartitionError::NotLeader)), "{refused:?}");
     }
     // While it is in service, the same error is one of the disk.
@@ -136,6 +139,23 @@ async fn a_topic_that_is_deleted_and_made_again_in_one_image_remembers_nothing_e
     assert!(world.produce(0, -1).await);
     let world = world.die(&image_of(2, 0));
     assert_eq!(world.span(), (0, 1));
+}
+
+#[tokio::test]
+async fn a_replica_that_moves_away_and_comes_back_remembers_nothing() {
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![1, 2]), false);
+    let partition = world.partition(0);
+    world.append(0, 1, 10);
+    world.flusher.request(&partition);
+    partition.high_watermark.store(1, Ordering::SeqCst);
+    world.partitions.save_high_watermarks();
+    assert!(world.is_remembered());
+    world.partitions.apply(&image_on(1, 2, vec![2]), false);
+    assert!(!world.is_remembered(), "before it can come back");
+    assert!(partition.is_retired());
+    world.partitions.apply(&image_on(1, 3, vec![1, 2]), false);
+    assert_eq!(world.span(), (0, 0));
 }
 
 #[tokio::test]

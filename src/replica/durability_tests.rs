@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -13,7 +14,7 @@ use super::*;
 use crate::base::{Offset, TopicId};
 use crate::host::Disk;
 use crate::host::sim::{Crash, SimHost};
-use crate::log::{LogEnv, NewBatch};
+use crate::log::{Appended, LogEnv, NewBatch};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, MetadataRecord, PartitionState};
 use crate::records::{BatchBuilder, BatchHeader, Codec};
@@ -54,7 +55,9 @@ impl World {
         let (flusher, thread) = Flusher::start(journal, host.clock.clone(), telemetry.clone()).unwrap();
         let config: ConfigSource = Box::new(move |_, _| LogConfig { flush_messages, ..LogConfig::default() });
         let env = LogEnv::new(host, 8);
-        let partitions = Arc::new(Partitions::new(env.clone(), dir.to_owned(), NODE, config, telemetry, &checkpoints));
+        let options = ReplicaOptions::new(NODE, policy, 30_000);
+        let partitions =
+            Arc::new(Partitions::new(env.clone(), dir.to_owned(), options, config, telemetry, &checkpoints));
         partitions.apply(image, true);
         World { sim, env, partitions, flusher, thread, policy, flush_messages }
     }
@@ -68,22 +71,22 @@ impl World {
     }
 
     /// Appends one record as Produce does. What its answer waits for.
-    pub(super) fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<AckWait> {
+    pub(super) fn append(&self, index: i32, acks: i16, value_bytes: usize) -> Option<Unanswered> {
         let partition = self.partition(index);
         let mut builder = BatchBuilder::new(Codec::None);
         builder.push(1_700_000_000_000, None, Some(&vec![7; value_bytes]), &[]);
         let bytes = builder.finish(0, -1);
         let header = BatchHeader::parse(&bytes).unwrap();
-        let appended = partition.append(&NewBatch { header, bytes: &bytes }).unwrap();
+        let appended = partition.append(&NewBatch { header, bytes: &bytes }, acks == -1).unwrap();
         let wait = SyncWait::new(acks, self.policy);
-        wait.appended(&self.flusher, &partition, appended.last_offset + 1);
+        wait.appended(&self.flusher, &partition, &appended);
         wait.seal()
     }
 
     /// Waits for the answer. Whether it was a good one.
     pub(super) async fn produce(&self, index: i32, acks: i16) -> bool {
         match self.append(index, acks, 10) {
-            Some(synced) => synced.await.is_ok(),
+            Some(unanswered) => unanswered.wait(Duration::from_secs(30)).await,
             None => true,
         }
     }
@@ -103,8 +106,13 @@ fn image(leader_epoch: i32) -> Image {
 
 /// With the topic `t` under the given id.
 pub(super) fn image_of(topic_id: u128, leader_epoch: i32) -> Image {
+    image_on(topic_id, leader_epoch, vec![NODE])
+}
+
+/// The same with other replicas, of which the first leads.
+pub(super) fn image_on(topic_id: u128, leader_epoch: i32, replicas: Vec<i32>) -> Image {
     let mut image = Image::empty();
-    let state = PartitionState { leader_epoch, ..PartitionState::new(vec![NODE], vec![]) };
+    let state = PartitionState { leader_epoch, ..PartitionState::new(replicas, vec![]) };
     let topic =
         MetadataRecord::Topic { id: TopicId(Uuid::from_u128(topic_id)), name: "t".into(), partitions: vec![state; 3] };
     image.apply(image.offset + 1, &topic).unwrap();
@@ -178,10 +186,11 @@ async fn a_failed_sync_fails_the_answer_and_is_not_tried_again() {
         assert!(!world.produce(0, acks).await);
         let partition = world.partition(0);
         let late = AckTicket::new();
-        partition.claim_durable(1, &late);
+        partition.claim_synced(1, &late, 0);
         late.seal();
         world.flusher.request(&partition);
-        assert!(late.wait().await.is_err(), "a second sync would say that all is well");
+        late.clone().wait().await;
+        assert_eq!(late.outcome(0), Err(AckFailure::Storage), "a second sync would say that all is well");
         assert!(world.partitions.failure().is_some());
     }
 }
@@ -191,8 +200,16 @@ fn a_request_whose_sync_failed_before_it_was_sealed_is_told_so() {
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     let partition = world.partition(0);
     let wait = SyncWait::new(-1, FlushPolicy::Sync);
+    let appended = Appended {
+        base_offset: 0,
+        last_offset: 0,
+        log_append_time: None,
+        log_start_offset: 0,
+        duplicate: false,
+        leader_epoch: 0,
+    };
     partition.retire();
-    wait.appended(&world.flusher, &partition, 1);
+    wait.appended(&world.flusher, &partition, &appended);
     // The flusher answers for the claim, whenever it comes to it.
     world.flusher.stop();
     world.thread.join().unwrap();

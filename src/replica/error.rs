@@ -8,6 +8,8 @@ use crate::log::AppendError;
 pub enum PartitionError {
     #[error("this node does not lead the partition")]
     NotLeader,
+    #[error("fewer replicas are in sync than min.insync.replicas asks for")]
+    NotEnoughReplicas,
     #[error("the partition is offline: {0}")]
     Offline(Arc<str>),
     #[error(transparent)]

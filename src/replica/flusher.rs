@@ -10,8 +10,10 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
-use crate::host::{Clock, DiskFile};
+use crate::host::task::Worker;
+use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
 use crate::replica::journal::{Journal, Place};
 use crate::replica::partition::{Partition, SyncMark};
@@ -38,6 +40,11 @@ struct Queue {
     tails: VecDeque<Arc<Partition>>,
     /// Those of `tails` that are not done, also the one that is being synced.
     unsettled: usize,
+    /// How often the journal was asked to be emptied, and how often it was.
+    empty_asked: u64,
+    empty_done: u64,
+    /// Whether the last try emptied it.
+    is_emptied: bool,
     stop: bool,
 }
 
@@ -45,12 +52,19 @@ struct Queue {
 struct Round {
     partitions: Vec<Arc<Partition>>,
     tail: Option<Arc<Partition>>,
+    /// The number of the last wish for an empty journal, if there is a new one.
+    empty_asked: Option<u64>,
 }
 
 /// The queue of one disk.
 pub struct Flusher {
     queue: Mutex<Queue>,
     ready: Condvar,
+    /// The same bell for a flusher that runs as a task.
+    ready_task: Notify,
+    emptied: Condvar,
+    /// Of a flusher that runs as a task: whoever cannot wait for it does its work.
+    inline: Mutex<Option<Rounds>>,
 }
 
 impl Flusher {
@@ -60,24 +74,97 @@ impl Flusher {
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
-        let flusher = Arc::new(Flusher { queue: Mutex::default(), ready: Condvar::new() });
-        let mut rounds = Rounds::new(journal, clock, telemetry);
+        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
-            move || {
-                while let Some(round) = flusher.next_round() {
-                    if !round.partitions.is_empty() {
-                        rounds.flush(&round.partitions);
-                    }
-                    if let Some(tail) = round.tail {
-                        rounds.settle(tail);
-                        flusher.queue.lock().unsettled -= 1;
-                    }
-                }
+            move || flusher.work_off(&mut rounds)
+        })?;
+        Ok((flusher, thread))
+    }
+
+    /// The same, as a thread or as a task.
+    pub fn start_on(
+        workers: Workers,
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> std::io::Result<(Arc<Flusher>, Worker)> {
+        if workers == Workers::Threads {
+            let (flusher, thread) = Flusher::start(journal, clock, telemetry)?;
+            return Ok((flusher, Worker::of_thread(thread)));
+        }
+        let (flusher, rounds) = Flusher::new(journal, clock, telemetry);
+        *flusher.inline.lock() = Some(rounds);
+        let task = flusher.clone();
+        let worker = workers.start("flusher", move || async move {
+            while !task.is_done() {
+                task.ready_task.notified().await;
+                task.work_inline();
+            }
+            if let Some(rounds) = &mut *task.inline.lock() {
                 rounds.sync_journaled();
             }
         })?;
-        Ok((flusher, thread))
+        Ok((flusher, worker))
+    }
+
+    fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
+        let (ready, ready_task, emptied) = (Condvar::new(), Notify::new(), Condvar::new());
+        let flusher = Flusher { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
+        (Arc::new(flusher), Rounds::new(journal, clock, telemetry))
+    }
+
+    fn work_off(&self, rounds: &mut Rounds) {
+        while let Some(round) = self.next_round() {
+            self.work(rounds, round);
+        }
+        let emptied = rounds.sync_journaled();
+        self.note_emptied(u64::MAX, emptied);
+    }
+
+    fn work(&self, rounds: &mut Rounds, round: Round) {
+        if !round.partitions.is_empty() {
+            rounds.flush(&round.partitions);
+        }
+        if let Some(tail) = round.tail {
+            rounds.settle(tail);
+            self.queue.lock().unsettled -= 1;
+        }
+        if let Some(asked) = round.empty_asked {
+            let emptied = rounds.sync_journaled();
+            self.note_emptied(asked, emptied);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.stop && queue.partitions.is_empty()
+    }
+
+    /// Does what there is to do where nobody else would; `false` where a thread does it.
+    fn work_inline(&self) -> bool {
+        let mut inline = self.inline.lock();
+        let Some(rounds) = &mut *inline else { return false };
+        while let Some(round) = self.try_next_round() {
+            self.work(rounds, round);
+        }
+        true
+    }
+
+    fn try_next_round(&self) -> Option<Round> {
+        Flusher::take_round(&mut self.queue.lock())
+    }
+
+    fn take_round(queue: &mut Queue) -> Option<Round> {
+        let tail = queue.tails.pop_front();
+        let empty_asked = (queue.empty_asked > queue.empty_done).then_some(queue.empty_asked);
+        let is_something = tail.is_some() || empty_asked.is_some() || !queue.partitions.is_empty();
+        is_something.then(|| Round { partitions: std::mem::take(&mut queue.partitions), tail, empty_asked })
+    }
+
+    fn ring(&self) {
+        self.ready.notify_one();
+        self.ready_task.notify_one();
     }
 
     /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
@@ -90,7 +177,7 @@ impl Flusher {
         let first = queue.partitions.len() == 1;
         drop(queue);
         if first {
-            self.ready.notify_one();
+            self.ring();
         }
     }
 
@@ -100,7 +187,7 @@ impl Flusher {
         queue.unsettled += partitions.len();
         queue.tails.extend(partitions);
         drop(queue);
-        self.ready.notify_one();
+        self.ring();
     }
 
     /// Whether something of what [`Flusher::settle`] asked for is not done.
@@ -108,10 +195,36 @@ impl Flusher {
         self.queue.lock().unsettled > 0
     }
 
+    /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. `false`
+    /// when that did not work for want of something that the machine may have again in a moment. Blocks.
+    #[must_use]
+    pub fn empty_journal(&self) -> bool {
+        let mut queue = self.queue.lock();
+        queue.empty_asked += 1;
+        let asked = queue.empty_asked;
+        drop(queue);
+        if self.work_inline() {
+            return self.queue.lock().is_emptied;
+        }
+        self.ready.notify_one();
+        let mut queue = self.queue.lock();
+        while queue.empty_done < asked {
+            self.emptied.wait(&mut queue);
+        }
+        queue.is_emptied
+    }
+
+    fn note_emptied(&self, asked: u64, emptied: bool) {
+        let mut queue = self.queue.lock();
+        (queue.empty_done, queue.is_emptied) = (asked, emptied);
+        drop(queue);
+        self.emptied.notify_all();
+    }
+
     /// Lets the thread end after what requests wait for now.
     pub fn stop(&self) {
         self.queue.lock().stop = true;
-        self.ready.notify_one();
+        self.ring();
     }
 
     fn next_round(&self) -> Option<Round> {
@@ -120,9 +233,8 @@ impl Flusher {
             if queue.stop && queue.partitions.is_empty() {
                 return None;
             }
-            let tail = queue.tails.pop_front();
-            if tail.is_some() || !queue.partitions.is_empty() {
-                return Some(Round { partitions: std::mem::take(&mut queue.partitions), tail });
+            if let Some(round) = Flusher::take_round(&mut queue) {
+                return Some(round);
             }
             self.ready.wait(&mut queue);
         }
@@ -183,6 +295,9 @@ impl Rounds {
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
+        if partition.unjournaled.load(Ordering::SeqCst) {
+            return None;
+        }
         let view = partition.open_view()?;
         let segment = view.segments.last()?;
         let from = partition.sync_mark().filter(|mark| mark.segment_base == segment.base_offset())?;
@@ -235,9 +350,7 @@ impl Rounds {
 
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
-        // The mark first: who is released may append at once, and must not count what is durable by now.
         partition.set_sync_mark(mark);
-        partition.release_acks(mark.up_to);
         if !partition.journaled.swap(true, Ordering::Relaxed) {
             self.journaled.push(partition);
         }
@@ -286,16 +399,19 @@ impl Rounds {
     pub(super) fn finish(&self, partition: &Partition, targets: &FlushTargets, mark: SyncMark) {
         match targets.sync() {
             Ok(()) => {
-                partition.with_open_log(|log| log.note_flushed(targets));
-                partition.set_sync_mark(mark);
+                partition.with_open_log(|log| {
+                    if partition.cuts.load(Ordering::SeqCst) == mark.cut {
+                        log.note_flushed(targets);
+                    }
+                });
                 partition.journaled.store(false, Ordering::Relaxed);
-                partition.release_acks(targets.up_to());
+                partition.set_sync_mark(mark);
             }
             Err(error) if error.is_passing() => {
                 // Only a directory was not opened. Who waits is told so and may come again; then everything is synced once more.
                 partition.with_open_log(|log| log.note_not_flushed(targets));
                 partition.note_storage(&error);
-                partition.fail_acks();
+                partition.fail_all_acks();
             }
             Err(error) => {
                 if partition.is_retired() {
@@ -315,26 +431,27 @@ pub(super) fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)>
     if partition.disk_has_failed() {
         // Never asked again: pages that could not be written may be gone and count as clean, so a second sync would lie (A9). What
         // the journal holds of it stays there for the next start.
-        partition.fail_acks();
+        partition.fail_all_acks();
         return None;
     }
     let found = partition.with_open_log(|log| {
         let targets = log.flush_targets()?;
         let view = log.view();
         let segment_base = view.segments.last().map_or(0, |segment| segment.base_offset());
-        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset }))
+        let cut = partition.cuts.load(Ordering::SeqCst);
+        Ok((targets, SyncMark { segment_base, position: view.end_position, up_to: view.log_end_offset, cut }))
     });
     match found {
         Some(Ok(found)) => Some(found),
         Some(Err(error)) => {
             partition.note_storage(&error);
-            partition.fail_acks();
+            partition.fail_all_acks();
             None
         }
         None => {
             // Retired or offline: nothing of it has to be kept.
             partition.journaled.store(false, Ordering::Relaxed);
-            partition.fail_acks();
+            partition.fail_all_acks();
             None
         }
     }

@@ -2,13 +2,14 @@
 //! checkpoints (by time, and by bytes: see [`super::tail`]), and removes what deleted topics left. It looks at all partitions in turn; none has a timer of its own.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 use crate::base::MonotonicMs;
-use crate::host::Clock;
+use crate::host::task::{self, Worker};
+use crate::host::{Clock, Workers};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -25,6 +26,8 @@ pub struct MaintenanceIntervals {
     pub flush_ms: u64,
     /// `log.flush.offset.checkpoint.interval.ms`
     pub checkpoint_ms: u64,
+    /// `replica.high.watermark.checkpoint.interval.ms`
+    pub high_watermark_ms: u64,
     /// `log.retention.check.interval.ms`
     pub retention_ms: u64,
     /// `producer.id.expiration.check.interval.ms`
@@ -63,16 +66,32 @@ pub struct Maintenance {
     intervals: MaintenanceIntervals,
     stop: Mutex<bool>,
     stopped: Condvar,
+    /// The same bell for a housekeeper that runs as a task.
+    stopped_task: Notify,
+}
+
+/// What the housekeeper remembers between two rounds.
+struct Rounds {
+    flush: Due,
+    checkpoint: Due,
+    high_watermark: Due,
+    retention: Due,
+    producers: Due,
+    tail: TailBound,
+    /// Until the next round.
+    pause: Duration,
 }
 
 impl Maintenance {
+    /// Starts the housekeeper, as a thread or as a task.
     pub fn start(
+        workers: Workers,
         partitions: Arc<Partitions>,
         flusher: Arc<Flusher>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
         intervals: MaintenanceIntervals,
-    ) -> std::io::Result<(Arc<Maintenance>, JoinHandle<()>)> {
+    ) -> std::io::Result<(Arc<Maintenance>, Worker)> {
         let maintenance = Arc::new(Maintenance {
             partitions,
             flusher,
@@ -81,52 +100,81 @@ impl Maintenance {
             intervals,
             stop: Mutex::new(false),
             stopped: Condvar::new(),
+            stopped_task: Notify::new(),
         });
-        let thread = std::thread::Builder::new().name("maintenance".into()).spawn({
-            let maintenance = maintenance.clone();
-            move || maintenance.run()
-        })?;
-        Ok((maintenance, thread))
+        let (as_thread, as_task) = (maintenance.clone(), maintenance.clone());
+        let worker = workers.start_blocking(
+            "maintenance",
+            move || as_thread.run(),
+            move || async move { as_task.run_as_task().await },
+        )?;
+        Ok((maintenance, worker))
     }
 
     pub fn stop(&self) {
         *self.stop.lock() = true;
         self.stopped.notify_all();
+        self.stopped_task.notify_one();
     }
 
     fn run(&self) {
+        let mut rounds = self.begin();
+        while self.wait(rounds.pause) {
+            self.round(&mut rounds);
+        }
+    }
+
+    async fn run_as_task(&self) {
+        let mut rounds = self.begin();
+        while !self.is_stopping() {
+            let _ = task::timeout(rounds.pause, self.stopped_task.notified()).await;
+            if !self.is_stopping() {
+                self.round(&mut rounds);
+            }
+        }
+    }
+
+    fn begin(&self) -> Rounds {
         self.open_all();
         let now = self.clock.monotonic_ms();
-        let mut flush = Due::new(self.intervals.flush_ms, now);
-        let mut checkpoint = Due::new(self.intervals.checkpoint_ms, now);
-        let mut retention = Due::new(self.intervals.retention_ms, now);
-        let mut producers = Due::new(self.intervals.producer_check_ms, now);
-        let mut tail = TailBound::new(self.intervals.tail_bytes_max);
-        let mut pause = TICK;
-        while self.wait(pause) {
-            let now = self.clock.monotonic_ms();
-            self.flush_by_topic_setting(now);
-            if flush.is_now(now) {
-                self.flush_dirty();
-            }
-            if retention.is_now(now) {
-                self.roll_and_retain();
-            }
-            if producers.is_now(now) {
-                self.each_partition(|partition| {
-                    let expiration_ms = self.intervals.producer_expiration_ms;
-                    partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
-                });
-            }
-            let more = self.partitions.remove_doomed(|| self.is_stopping());
-            pause = if more { Duration::ZERO } else { TICK };
-            self.remove_deleted_segments();
-            let settled = tail.step(&self.partitions, &self.flusher);
-            if settled || checkpoint.is_now(now) || self.partitions.take_starts_moved() {
-                self.save_checkpoints();
-            }
-            self.telemetry.upkeep(now);
+        Rounds {
+            flush: Due::new(self.intervals.flush_ms, now),
+            checkpoint: Due::new(self.intervals.checkpoint_ms, now),
+            high_watermark: Due::new(self.intervals.high_watermark_ms, now),
+            retention: Due::new(self.intervals.retention_ms, now),
+            producers: Due::new(self.intervals.producer_check_ms, now),
+            tail: TailBound::new(self.intervals.tail_bytes_max),
+            pause: TICK,
         }
+    }
+
+    /// Whatever is due.
+    fn round(&self, rounds: &mut Rounds) {
+        let now = self.clock.monotonic_ms();
+        self.flush_by_topic_setting(now);
+        if rounds.flush.is_now(now) {
+            self.flush_dirty();
+        }
+        if rounds.high_watermark.is_now(now) {
+            self.partitions.save_high_watermarks();
+        }
+        if rounds.retention.is_now(now) {
+            self.roll_and_retain();
+        }
+        if rounds.producers.is_now(now) {
+            self.each_partition(|partition| {
+                let expiration_ms = self.intervals.producer_expiration_ms;
+                partition.with_open_log(|log| log.expire_producers(self.clock.now_ms(), expiration_ms));
+            });
+        }
+        let more = self.partitions.remove_doomed(|| self.is_stopping());
+        rounds.pause = if more { Duration::ZERO } else { TICK };
+        self.remove_deleted_segments();
+        let settled = rounds.tail.step(&self.partitions, &self.flusher);
+        if settled || rounds.checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+            self.save_checkpoints();
+        }
+        self.telemetry.upkeep(now);
     }
 
     /// `false` when it is time to end.
@@ -189,7 +237,7 @@ impl Maintenance {
         self.each_partition(|partition| {
             let done = partition.with_open_log(|log| {
                 log.roll_if_due(now)?;
-                log.retain(now, log.log_end_offset())
+                log.retain(now, partition.high_watermark())
             });
             match done {
                 Some(Ok(deleted)) if !deleted.is_empty() => {

@@ -1,5 +1,14 @@
-//! Floor 5: partitions. A partition is a log, what readers may see of it, and who waits for it; around them stand the group commit,
-//! the housekeeper, and the table that follows the metadata image. One replica so far: this node leads whatever it holds.
+//! Floor 5: partitions. A partition is a log, what readers may see of it, and who waits for it; around them stand the group commit, the
+//! housekeeper, and the table that follows the metadata image.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `leader`, `follower` | the two sides of replication, pure |
+//! | `partition` | a partition's state and hot path; `partition_lead`, `partition_follow`, `partition_acks` hold methods by purpose |
+//! | `role` | what this node is for a partition |
+//! | `partitions` | the table |
+//! | `fetcher/`, `isr` | drivers: fetching from leaders, proposing in-sync sets |
+//! | `flusher`, `journal/`, `maintenance` | the disk |
 
 mod ack;
 mod append_rules;
@@ -10,23 +19,43 @@ mod dir_health;
 #[cfg(test)]
 mod durability_tests;
 mod error;
+mod fetcher;
 mod flusher;
+pub mod follower;
+mod isr;
 pub mod journal;
+pub mod leader;
+#[cfg(test)]
+mod leader_tests;
 mod maintenance;
+#[cfg(test)]
+mod model;
 mod partition;
+mod partition_acks;
+mod partition_follow;
+mod partition_lead;
 mod partitions;
+#[cfg(test)]
+mod replication_tests;
+mod role;
 mod strays;
 mod sync_wait;
 mod tail;
+mod throttle;
 mod waiter;
 
 pub use ack::{AckFailure, AckTicket, AckWait};
 pub use checkpoints::Checkpoints;
 pub use dir_health::DirHealth;
 pub use error::PartitionError;
+pub use fetcher::{FetchFailed, FetcherOptions, Fetchers, ReplicaFetch};
 pub use flusher::{FlushPolicy, Flusher};
+pub use isr::{IsrAnswers, IsrDriver, IsrProposal, IsrProposals, ProposeFailed};
+pub use leader::{FollowerFetch, NotCounted, Proposal, Rules};
 pub use maintenance::{Maintenance, MaintenanceIntervals};
 pub use partition::{Checkpointed, Partition, SyncMark};
+pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
-pub use sync_wait::SyncWait;
+pub use role::{ReplicaOptions, Role};
+pub use sync_wait::{SyncWait, Unanswered};
 pub use waiter::{Waiter, Waiters};

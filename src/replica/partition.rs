@@ -1,9 +1,13 @@
-//! One partition on this node: its log behind the one lock, the view that readers use without it, and whoever waits for it.
+//! One partition on this node: its log behind the one lock, the view that readers use without it, and whoever waits for it. Leading is
+//! in `partition_lead`, following in `partition_follow`, acknowledging in `partition_acks`.
+//!
+//! Two locks, taken in this order: the log's, and the leader machine's. The role changes under the first, so that what an append
+//! found holds until it is done; a follower's fetch takes only the second. While nobody has to be waited for (`alone`, as with one
+//! replica), an append moves the high watermark itself; that flag changes under both.
 //!
 //! The log opens on first use, so ten thousand idle partitions cost neither descriptors nor start time. A failed disk takes the
 //! partition offline; it never takes the process down.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,9 +19,11 @@ use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
-use crate::replica::ack::{AckFailure, AckTicket};
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
+use crate::replica::partition_acks::PendingAcks;
+use crate::replica::partition_lead::Leading;
+use crate::replica::role::{Common, Role};
 use crate::replica::strays::set_aside;
 use crate::replica::waiter::Waiters;
 
@@ -27,21 +33,22 @@ pub struct Checkpointed {
     pub clean_shutdown: bool,
     pub recovery_point: Offset,
     pub log_start_offset: Option<Offset>,
+    pub high_watermark: Offset,
 }
 
 impl Checkpointed {
     /// Whether it says nothing that a new log would not say.
     pub(super) fn is_nothing(&self) -> bool {
-        self.recovery_point == 0 && self.log_start_offset.is_none_or(|start| start == 0)
+        self.recovery_point == 0 && self.log_start_offset.is_none_or(|start| start == 0) && self.high_watermark == 0
     }
 }
 
-enum Slot {
+pub(super) enum Slot {
     Unopened(Checkpointed),
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
     Offline(Arc<str>, Checkpointed),
-    /// Deleted, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
+    /// Deleted or moved away, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
     Retired,
 }
 
@@ -51,35 +58,46 @@ pub struct SyncMark {
     pub segment_base: Offset,
     pub position: u64,
     pub up_to: Offset,
-}
-
-/// A produce request's claim on this partition.
-struct PendingAck {
-    /// The claim is released when everything below this offset is durable.
-    below: Offset,
-    ticket: Arc<AckTicket>,
+    /// Which cut of the log it was taken after: it says nothing of a log that was cut since.
+    pub cut: u64,
 }
 
 pub struct Partition {
     pub identity: LogIdentity,
     pub dir: PathBuf,
-    env: LogEnv,
+    pub(super) env: LogEnv,
+    pub(super) common: Arc<Common>,
     health: Arc<DirHealth>,
-    config: ArcSwap<LogConfig>,
+    pub(super) config: ArcSwap<LogConfig>,
+    /// Changes under the lock of `slot`.
+    pub(super) role: ArcSwap<Role>,
     /// -1 while another node leads.
-    leader_epoch: AtomicI32,
-    slot: Mutex<Slot>,
+    pub(super) leader_epoch: AtomicI32,
+    pub(super) slot: Mutex<Slot>,
     view: OnceLock<Arc<ArcSwap<LogView>>>,
+    pub(super) leading: Mutex<Leading>,
+    /// Nobody has to be waited for: what is appended is committed.
+    pub(super) alone: AtomicBool,
+    /// As many replicas are in sync as `min.insync.replicas` asks for.
+    pub(super) enough_in_sync: AtomicBool,
+    pub(super) high_watermark: AtomicI64,
+    /// Who waits for the high watermark or the log's start to move.
     pub waiters: Waiters,
-    pending_acks: Mutex<VecDeque<PendingAck>>,
+    /// Who waits for the log's end to move, or any of the others: followers.
+    pub follower_waiters: Waiters,
+    pub(super) pending: PendingAcks,
     /// Whether the flusher has this partition on its list.
     pub(super) flush_queued: AtomicBool,
     /// Whether something was appended since the last sync began.
     dirty: AtomicBool,
     /// Whether the flush journal holds something that this partition's own files have not been synced for.
     pub(super) journaled: AtomicBool,
+    /// Whether the flush journal must not be used: the log is about to be cut.
+    pub(super) unjournaled: AtomicBool,
+    /// How often the log was cut. Changes under the lock of `slot`.
+    pub(super) cuts: AtomicU64,
     durable_below: AtomicI64,
-    /// Used by the flusher alone.
+    /// Used by the flusher, and when the log is cut.
     sync_mark: Mutex<Option<SyncMark>>,
     /// The last try to open the log failed for want of something, and was told of.
     open_failed: AtomicBool,
@@ -90,8 +108,9 @@ pub struct Partition {
 }
 
 impl Partition {
-    pub fn new(
+    pub(super) fn new(
         env: LogEnv,
+        common: Arc<Common>,
         health: Arc<DirHealth>,
         dir: PathBuf,
         identity: LogIdentity,
@@ -102,16 +121,25 @@ impl Partition {
             identity,
             dir,
             env,
+            common,
             health,
             config: ArcSwap::new(config),
+            role: ArcSwap::from_pointee(Role::Idle { epoch: NO_LEADER_EPOCH }),
             leader_epoch: AtomicI32::new(NO_LEADER_EPOCH),
             slot: Mutex::new(Slot::Unopened(checkpointed)),
             view: OnceLock::new(),
+            leading: Mutex::new(Leading::No),
+            alone: AtomicBool::new(false),
+            enough_in_sync: AtomicBool::new(true),
+            high_watermark: AtomicI64::new(0),
             waiters: Waiters::default(),
-            pending_acks: Mutex::new(VecDeque::new()),
+            follower_waiters: Waiters::default(),
+            pending: PendingAcks::default(),
             flush_queued: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
             journaled: AtomicBool::new(false),
+            unjournaled: AtomicBool::new(false),
+            cuts: AtomicU64::new(0),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             open_failed: AtomicBool::new(false),
@@ -131,6 +159,11 @@ impl Partition {
         self.config.store(config);
     }
 
+    pub fn role(&self) -> Role {
+        **self.role.load()
+    }
+
+    /// The epoch in which this node leads; -1 while it does not.
     pub fn leader_epoch(&self) -> LeaderEpoch {
         self.leader_epoch.load(Ordering::Acquire)
     }
@@ -139,21 +172,23 @@ impl Partition {
         self.leader_epoch() != NO_LEADER_EPOCH
     }
 
-    /// Begins (or goes on with) leading in `epoch`. A log that is not open yet hears of it when it opens.
-    pub fn lead(&self, epoch: LeaderEpoch) {
-        self.leader_epoch.store(epoch, Ordering::Release);
-        self.with_open_log(|log| log.assign_epoch(epoch));
-    }
-
-    /// Appends one validated batch of a client. The only place where this partition's records come from while it leads.
-    pub fn append(&self, batch: &NewBatch<'_>) -> Result<Appended, PartitionError> {
+    /// Appends one validated batch of a client. `acks_all` refuses it while too few replicas are in sync.
+    pub fn append(&self, batch: &NewBatch<'_>, acks_all: bool) -> Result<Appended, PartitionError> {
         let mut slot = self.slot.lock();
         let epoch = self.leader_epoch();
         if epoch == NO_LEADER_EPOCH {
             return Err(PartitionError::NotLeader);
         }
+        if acks_all {
+            self.check_acks_possible()?;
+        }
         let log = self.opened(&mut slot)?;
         let appended = log.append(std::slice::from_ref(batch), epoch);
+        let end = log.log_end_offset();
+        let alone = self.alone.load(Ordering::Relaxed);
+        if alone {
+            self.high_watermark.fetch_max(end, Ordering::SeqCst);
+        }
         drop(slot);
         if let Err(AppendError::Storage(error)) = &appended {
             self.note_storage(error);
@@ -163,8 +198,25 @@ impl Partition {
             self.health.note_room(self.env.host.clock.monotonic_ms());
         }
         self.dirty.store(true, Ordering::Release);
-        self.waiters.wake_all();
+        if alone {
+            self.waiters.wake_all();
+        }
+        self.follower_waiters.wake_all();
         Ok(appended)
+    }
+
+    fn check_acks_possible(&self) -> Result<(), PartitionError> {
+        if !self.enough_in_sync.load(Ordering::Acquire) {
+            return Err(PartitionError::NotEnoughReplicas);
+        }
+        if self.common.is_fenced() {
+            return Err(PartitionError::NotLeader);
+        }
+        Ok(())
+    }
+
+    pub(super) fn mark_dirty(&self) {
+        self.dirty.store(true, Ordering::Release);
     }
 
     /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory.
@@ -198,9 +250,14 @@ impl Partition {
         self.view.get().map(|view| view.load_full())
     }
 
-    /// Records at or above this offset must not be shown to anybody. One replica: everything appended is committed.
-    pub fn high_watermark(view: &LogView) -> Offset {
-        view.log_end_offset
+    /// Records at or above this offset must not be shown to consumers. May be above the end of an older view.
+    pub fn high_watermark(&self) -> Offset {
+        self.high_watermark.load(Ordering::SeqCst)
+    }
+
+    /// Up to where consumers may read in this view of the log.
+    pub fn readable_below(&self, view: &LogView) -> Offset {
+        self.high_watermark().min(view.log_end_offset)
     }
 
     /// Runs `work` on the open log under the partition's lock. For everything that is not on the hot path.
@@ -217,7 +274,7 @@ impl Partition {
         }
     }
 
-    fn opened<'a>(&self, slot: &'a mut MutexGuard<'_, Slot>) -> Result<&'a mut Log, PartitionError> {
+    pub(super) fn opened<'a>(&self, slot: &'a mut MutexGuard<'_, Slot>) -> Result<&'a mut Log, PartitionError> {
         if let Some(reason) = self.health.failure() {
             return Err(PartitionError::Offline(reason.clone()));
         }
@@ -268,10 +325,10 @@ impl Partition {
                         "cut an incomplete tail off the log"
                     );
                 }
-                if self.is_leader() {
-                    log.assign_epoch(self.leader_epoch());
-                }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
+                let (start, end) = (log.log_start_offset(), log.log_end_offset());
+                self.high_watermark.store(checkpointed.high_watermark.clamp(start, end), Ordering::SeqCst);
+                self.begin_leading(&mut log);
                 let _ = self.view.set(log.published());
                 self.open_failed.store(false, Ordering::Relaxed);
                 Ok(Box::new(log))
@@ -310,9 +367,30 @@ impl Partition {
         *self.sync_mark.lock()
     }
 
+    /// What the mark says is on the device. Releases who waited for that.
     pub(super) fn set_sync_mark(&self, mark: SyncMark) {
-        *self.sync_mark.lock() = Some(mark);
-        self.durable_below.fetch_max(mark.up_to, Ordering::AcqRel);
+        {
+            let mut current = self.sync_mark.lock();
+            if mark.cut != self.cuts.load(Ordering::SeqCst) {
+                return;
+            }
+            *current = Some(mark);
+            self.durable_below.fetch_max(mark.up_to, Ordering::SeqCst);
+        }
+        self.settle_acks();
+    }
+
+    /// The log ends at `end` now, and what is known of the device is only known below. Called under the lock of `slot`.
+    pub(super) fn note_cut(&self, end: Offset) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        let mut current = self.sync_mark.lock();
+        *current = None;
+        self.durable_below.fetch_min(end, Ordering::SeqCst);
+        self.high_watermark.fetch_min(end, Ordering::SeqCst);
+    }
+
+    pub(super) fn durable_below(&self) -> Offset {
+        self.durable_below.load(Ordering::SeqCst)
     }
 
     /// Whether everything below `offset` is on the device.
@@ -323,7 +401,7 @@ impl Partition {
     /// Whether `flush.messages` asks for a sync: of the records below `end`, as many as it says are not on the device.
     pub fn flush_is_due(&self, end: Offset) -> bool {
         let flush_messages = self.config.load().flush_messages;
-        flush_messages < i64::MAX && end.saturating_sub(self.durable_below.load(Ordering::Acquire)) >= flush_messages
+        flush_messages < i64::MAX && end.saturating_sub(self.durable_below()) >= flush_messages
     }
 
     /// Lets the device begin with what the next sync will ask for.
@@ -353,7 +431,7 @@ impl Partition {
         if !self.is_retired() {
             self.health.fail(reason);
         }
-        self.fail_acks();
+        self.fail_all_acks();
     }
 
     /// Whether it has been used before: new partitions get their directory with their first record.
@@ -361,38 +439,13 @@ impl Partition {
         self.env.host.disk.exists(&self.dir)
     }
 
-    /// Registers a claim that is released when everything below `below` is durable.
-    pub fn claim_durable(&self, below: Offset, ticket: &Arc<AckTicket>) {
-        ticket.claim();
-        self.pending_acks.lock().push_back(PendingAck { below, ticket: ticket.clone() });
-    }
-
-    /// Everything below `below` is durable: releases who waited for that.
-    pub(super) fn release_acks(&self, below: Offset) {
-        let mut pending = self.pending_acks.lock();
-        while pending.front().is_some_and(|ack| ack.below <= below) {
-            if let Some(ack) = pending.pop_front() {
-                ack.ticket.release(Ok(()));
-            }
-        }
-    }
-
-    /// The disk failed, or the partition went away: who waits will not get what it waits for.
-    pub fn fail_acks(&self) {
-        let failure = if self.is_retired() { AckFailure::NotLeader } else { AckFailure::Storage };
-        for ack in self.pending_acks.lock().drain(..) {
-            ack.ticket.release(Err(failure));
-        }
-        self.waiters.wake_all();
-    }
-
-    /// Takes the partition out of service for good: it was deleted, or the node stops.
+    /// Takes the partition out of service for good: it was deleted, its replica moved away, or the node stops.
     pub fn retire(&self) -> Option<Log> {
         let mut slot = self.slot.lock();
         let before = std::mem::replace(&mut *slot, Slot::Retired);
         self.retired.store(true, Ordering::Release);
         drop(slot);
-        self.fail_acks();
+        self.fail_all_acks();
         match before {
             Slot::Open(log) => Some(*log),
             Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
@@ -423,6 +476,7 @@ impl Partition {
                 clean_shutdown: false,
                 recovery_point: log.recovery_point(),
                 log_start_offset: Some(log.log_start_offset()),
+                high_watermark: self.high_watermark(),
             }),
             Slot::Unopened(checkpointed) | Slot::Offline(_, checkpointed) => Some(*checkpointed),
             Slot::Retired => None,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::base::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::checkpoints::Offsets;
 use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, read_topic_id, retired_dir_name};
@@ -17,10 +17,13 @@ use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, NO_METADATA, Topic};
 use crate::records::AppendRules;
 use crate::replica::append_rules::append_rules;
-use crate::replica::checkpoints::Checkpoints;
+use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
 use crate::replica::dir_health::DirHealth;
+use crate::replica::leader::Rules;
 use crate::replica::partition::{Checkpointed, Partition};
+use crate::replica::role::{Common, ReplicaOptions};
 use crate::replica::strays::set_aside;
+use crate::replica::throttle::{FOLLOWER_RATE, LEADER_RATE};
 use crate::telemetry::{Telemetry, TopicMetrics};
 
 /// One topic as this node holds it.
@@ -59,7 +62,7 @@ pub struct Partitions {
     env: LogEnv,
     health: Arc<DirHealth>,
     log_dir: PathBuf,
-    node_id: BrokerId,
+    common: Arc<Common>,
     config_source: ConfigSource,
     telemetry: Arc<Telemetry>,
     table: ArcSwap<Table>,
@@ -78,7 +81,7 @@ impl Partitions {
     pub fn new(
         env: LogEnv,
         log_dir: PathBuf,
-        node_id: BrokerId,
+        options: ReplicaOptions,
         config_source: ConfigSource,
         telemetry: Arc<Telemetry>,
         checkpoints: &Checkpoints,
@@ -87,7 +90,7 @@ impl Partitions {
             env,
             health: Arc::new(DirHealth::default()),
             log_dir,
-            node_id,
+            common: Arc::new(Common::new(options)),
             config_source,
             telemetry,
             table: ArcSwap::from_pointee(Table::default()),
@@ -110,6 +113,44 @@ impl Partitions {
 
     pub fn partition(&self, topic: &str, index: PartitionIndex) -> Option<Arc<Partition>> {
         self.table.load().by_name.get(topic).and_then(|topic| topic.partition(index).cloned())
+    }
+
+    /// What all partitions share; for the drivers.
+    pub(super) fn common(&self) -> &Arc<Common> {
+        &self.common
+    }
+
+    /// Which protections hold: all, but for tests.
+    pub fn rules(&self) -> Rules {
+        self.common.options.rules
+    }
+
+    /// The metadata that has taken effect here.
+    pub fn image(&self) -> Arc<Image> {
+        self.common.image.load_full()
+    }
+
+    /// The controller has fenced this node or has not heard of it for a session: nothing is acknowledged to `acks=all` until that is
+    /// over (F6).
+    pub fn set_fenced(&self, fenced: bool) {
+        if self.common.set_fenced(fenced) == fenced || !fenced {
+            return;
+        }
+        for topic in self.topics() {
+            topic.partitions.iter().flatten().for_each(|partition| partition.note_fenced());
+        }
+    }
+
+    /// This node has registered: its fetches and proposals carry this epoch from now on.
+    pub fn set_broker_epoch(&self, epoch: i64) {
+        self.common.set_broker_epoch(epoch);
+    }
+
+    /// The partitions of a topic that this node leads, with their leader epochs.
+    pub fn led(&self, topic: &str) -> Vec<(PartitionIndex, LeaderEpoch)> {
+        let Some(topic) = self.topic(topic) else { return Vec::new() };
+        let led = topic.partitions.iter().flatten().filter(|partition| partition.is_leader());
+        led.map(|partition| (partition.identity.topic_partition.partition, partition.leader_epoch())).collect()
     }
 
     /// All topics, in no order.
@@ -143,53 +184,84 @@ impl Partitions {
     /// Takes over a newer image: new topics get partitions, changed configs take effect, deleted topics go away.
     pub fn apply(&self, image: &Image, configs_changed: bool) {
         let _turn = self.applying.lock();
+        self.common.image.store(Arc::new(image.clone()));
+        if configs_changed {
+            let me = self.common.options.node_id;
+            self.common.leader_throttle.follow(image, me, LEADER_RATE);
+            self.common.follower_throttle.follow(image, me, FOLLOWER_RATE);
+        }
         let before = self.table.load_full();
+        self.retire_gone(&before, image);
         let mut table = Table::default();
         for source in image.topics() {
             let replicas = match before.by_id.get(&source.id) {
                 Some(known) if Arc::ptr_eq(&known.source, source) && !configs_changed => known.clone(),
-                known => Arc::new(self.replicas(image, source, known)),
+                known => Arc::new(self.replicas(image, source, known, configs_changed)),
             };
             table.by_name.insert(replicas.name.clone(), replicas.clone());
             table.by_id.insert(replicas.id, replicas);
         }
-        let gone: Vec<_> =
-            before.by_id.values().filter(|topic| !table.by_id.contains_key(&topic.id)).cloned().collect();
-        // Before anybody can use a new topic of the same name: its directory and what is remembered of it are not the old one's.
-        gone.iter().for_each(|topic| self.retire(topic));
-        self.forget(&gone, &table);
         self.table.store(Arc::new(table));
     }
 
-    /// Takes deleted partitions out of the checkpoint files, which know names only: what they say would be believed of a new topic
-    /// of the name.
-    fn forget(&self, gone: &[Arc<TopicReplicas>], table: &Table) {
-        let saved = self.saved.lock();
-        let is_remembered = |partition: &Arc<Partition>| {
-            let name = &partition.identity.topic_partition;
-            let remembered = |offsets: &Offsets| offsets.get(name).is_some_and(|offset| *offset > 0);
-            remembered(&saved.recovery_points) || remembered(&saved.log_start_offsets)
+    /// Ends the partitions of deleted topics, and those that this node has no replica of any more. Before anything is made that could use
+    /// a name again: its directory and what is remembered of it are not the old one's.
+    fn retire_gone(&self, before: &Table, image: &Image) {
+        let me = self.common.options.node_id;
+        let mut gone = Vec::new();
+        for topic in before.by_id.values() {
+            let now = image.topic_by_id(topic.id);
+            if now.is_some_and(|now| Arc::ptr_eq(now, &topic.source)) {
+                continue;
+            }
+            for (index, partition) in topic.partitions.iter().enumerate() {
+                let state = now.and_then(|now| now.partitions.get(index));
+                let stays = state.is_some_and(|state| state.replicas.contains(&me));
+                gone.extend(partition.as_ref().filter(|_| !stays).cloned());
+            }
+        }
+        gone.iter().for_each(|partition| self.retire(partition));
+        self.forget(&gone, before);
+    }
+
+    /// Takes retired partitions out of the checkpoint files, which know names only: what they say would be believed of a new topic of the
+    /// name, or of a replica that comes back.
+    fn forget(&self, gone: &[Arc<Partition>], table: &Table) {
+        let mut saved = self.saved.lock();
+        let remembers = |offsets: &Offsets| {
+            let of = |partition: &Arc<Partition>| offsets.get(&partition.identity.topic_partition).copied();
+            gone.iter().filter_map(of).any(|offset| offset > 0)
         };
-        let must_save = gone.iter().flat_map(|topic| topic.partitions.iter().flatten()).any(is_remembered);
-        if must_save && !self.save(saved, table) {
+        let in_points = remembers(&saved.recovery_points) || remembers(&saved.log_start_offsets);
+        let in_watermarks = remembers(&saved.high_watermarks);
+        let points_saved = !in_points || self.save_points(&mut saved, table);
+        let watermarks_saved = !in_watermarks || self.save_watermarks(&mut saved, table);
+        if !points_saved || !watermarks_saved {
             self.note_start_moved();
         }
     }
 
-    /// Brings the checkpoint files up to date.
+    /// Brings the checkpoint files up to date, but for the high watermarks.
     pub(super) fn save_checkpoints(&self) {
-        let saved = self.saved.lock();
-        self.save(saved, &self.table.load());
+        let mut saved = self.saved.lock();
+        self.save_points(&mut saved, &self.table.load());
     }
 
-    fn save(&self, mut saved: MutexGuard<'_, Checkpoints>, table: &Table) -> bool {
+    /// What consumers could read before a restart they can read soon after it.
+    pub(super) fn save_high_watermarks(&self) {
+        let mut saved = self.saved.lock();
+        self.save_watermarks(&mut saved, &self.table.load());
+    }
+
+    fn save_points(&self, saved: &mut Checkpoints, table: &Table) -> bool {
         let current = checkpoints_of(table);
-        if current == *saved {
+        if current.recovery_points == saved.recovery_points && current.log_start_offsets == saved.log_start_offsets {
             return true;
         }
         match current.save(self.disk(), &self.log_dir) {
             Ok(()) => {
-                *saved = current;
+                saved.recovery_points = current.recovery_points;
+                saved.log_start_offsets = current.log_start_offsets;
                 true
             }
             Err(error) => {
@@ -199,15 +271,39 @@ impl Partitions {
         }
     }
 
-    fn replicas(&self, image: &Image, source: &Arc<Topic>, known: Option<&Arc<TopicReplicas>>) -> TopicReplicas {
+    fn save_watermarks(&self, saved: &mut Checkpoints, table: &Table) -> bool {
+        let current = high_watermarks_of(table);
+        if current == saved.high_watermarks {
+            return true;
+        }
+        match save_high_watermarks(self.disk(), &self.log_dir, &current) {
+            Ok(()) => {
+                saved.high_watermarks = current;
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot write the high watermarks; consumers would wait after a restart");
+                false
+            }
+        }
+    }
+
+    fn replicas(
+        &self,
+        image: &Image,
+        source: &Arc<Topic>,
+        known: Option<&Arc<TopicReplicas>>,
+        configs_changed: bool,
+    ) -> TopicReplicas {
         let config = Arc::new((self.config_source)(image, &source.name));
         let mut partitions = Vec::with_capacity(source.partitions.len());
         for (index, state) in source.partitions.iter().enumerate() {
-            if !state.replicas.contains(&self.node_id) {
+            let before = known.and_then(|known| known.partitions.get(index)).and_then(Option::as_ref);
+            if !state.replicas.contains(&self.common.options.node_id) {
                 partitions.push(None);
                 continue;
             }
-            let partition = match known.and_then(|known| known.partitions.get(index)).and_then(Option::as_ref) {
+            let partition = match before {
                 Some(partition) => {
                     partition.set_config(config.clone());
                     partition.clone()
@@ -216,8 +312,12 @@ impl Partitions {
                     self.new_partition(source, PartitionIndex::try_from(index).unwrap_or(PartitionIndex::MAX), &config)
                 }
             };
-            if state.leader == self.node_id {
-                partition.lead(state.leader_epoch);
+            let unchanged = before.is_some()
+                && !configs_changed
+                && known
+                    .is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
+            if !unchanged {
+                partition.apply(state);
             }
             partitions.push(Some(partition));
         }
@@ -240,7 +340,8 @@ impl Partitions {
         let checkpointed = checkpointed.filter(|known| known.is_nothing() || self.may_belong_to(topic.id, &dir));
         let checkpointed = checkpointed.unwrap_or_default();
         let identity = LogIdentity { topic_partition, topic_id: topic.id };
-        Arc::new(Partition::new(self.env.clone(), self.health.clone(), dir, identity, config.clone(), checkpointed))
+        let (env, common, health) = (self.env.clone(), self.common.clone(), self.health.clone());
+        Arc::new(Partition::new(env, common, health, dir, identity, config.clone(), checkpointed))
     }
 
     /// Whether what was remembered of the directory's name can have been said of this topic.
@@ -250,21 +351,23 @@ impl Partitions {
         self.disk().exists(dir) && !read_topic_id(self.disk(), dir).is_ok_and(is_anothers)
     }
 
-    /// Ends the partitions of a deleted topic. Their directories are renamed at once, so that the name is free, and removed later.
-    fn retire(&self, topic: &TopicReplicas) {
-        for partition in topic.partitions.iter().flatten() {
-            if let Some(log) = partition.retire() {
-                log.retire();
-            }
-            self.checkpointed.lock().remove(&partition.identity.topic_partition);
-            let dir_name = partition.identity.topic_partition.dir_name();
-            let doomed = self.log_dir.join(retired_dir_name(&dir_name, &topic.id.to_string()));
-            match self.env.host.disk.rename(&partition.dir, &doomed) {
-                Ok(()) => self.doomed.lock().push(doomed),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    tracing::error!(partition = %partition.identity.topic_partition, %error, "cannot set a deleted partition's directory aside");
-                }
+    /// Ends a partition that this node has no replica of any more. Its directory is renamed at once, so that the name is free, and
+    /// removed later.
+    fn retire(&self, partition: &Arc<Partition>) {
+        partition.stop_replicating();
+        if let Some(log) = partition.retire() {
+            log.retire();
+        }
+        let LogIdentity { topic_partition, topic_id } = &partition.identity;
+        self.checkpointed.lock().remove(topic_partition);
+        // A replica may come back and go away again before the first one is removed.
+        let unique = format!("{topic_id}{}", self.env.host.entropy.uuid().simple());
+        let doomed = self.log_dir.join(retired_dir_name(&topic_partition.dir_name(), &unique));
+        match self.env.host.disk.rename(&partition.dir, &doomed) {
+            Ok(()) => self.doomed.lock().push(doomed),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::error!(partition = %topic_partition, %error, "cannot set a removed partition's directory aside");
             }
         }
     }
@@ -294,7 +397,8 @@ impl Partitions {
     }
 
     /// Looks once, at start, for what no topic of the image owns. Half-deleted directories go, unknown ones are set aside, and what
-    /// the checkpoint files say of others is forgotten.
+    /// the checkpoint files say of others is forgotten. Only when an image has taken effect that knows all topics that had a directory
+    /// here before the start.
     pub fn sweep_strays(&self) -> std::io::Result<()> {
         let disk = &self.env.host.disk;
         for entry in disk.read_dir(&self.log_dir)?.into_iter().filter(|entry| entry.is_dir) {
@@ -311,6 +415,7 @@ impl Partitions {
         }
         self.checkpointed.lock().clear();
         self.save_checkpoints();
+        self.save_high_watermarks();
         Ok(())
     }
 
@@ -331,6 +436,7 @@ impl Partitions {
         }
         let mut saved = self.saved.lock();
         let mut checkpoints = self.checkpoints();
+        let high_watermarks = self.high_watermarks();
         let mut unchecked = 0;
         for topic in self.topics() {
             for partition in topic.partitions.iter().flatten() {
@@ -343,7 +449,8 @@ impl Partitions {
             }
         }
         checkpoints.save(self.disk(), &self.log_dir)?;
-        *saved = checkpoints;
+        save_high_watermarks(self.disk(), &self.log_dir, &high_watermarks)?;
+        *saved = Checkpoints { high_watermarks, ..checkpoints };
         if unchecked > 0 {
             tracing::warn!(
                 unchecked,
@@ -354,7 +461,12 @@ impl Partitions {
         crate::log::checkpoints::mark_clean_shutdown(self.disk(), &self.log_dir, broker_epoch)
     }
 
-    /// The checkpoint files' content as of now.
+    /// The content of `replication-offset-checkpoint` as of now.
+    pub fn high_watermarks(&self) -> Offsets {
+        high_watermarks_of(&self.table.load())
+    }
+
+    /// The checkpoint files' content as of now, without the high watermarks.
     pub fn checkpoints(&self) -> Checkpoints {
         checkpoints_of(&self.table.load())
     }
@@ -374,16 +486,28 @@ fn checkpoints_of(table: &Table) -> Checkpoints {
     checkpoints
 }
 
+fn high_watermarks_of(table: &Table) -> Offsets {
+    let mut offsets = Offsets::new();
+    for topic in table.by_name.values() {
+        for (partition, state) in topic.partitions.iter().zip(&topic.source.partitions) {
+            let Some(partition) = partition.as_ref().filter(|_| state.replicas.len() > 1) else { continue };
+            if let Some(at) = partition.checkpoint() {
+                offsets.insert(partition.identity.topic_partition.clone(), at.high_watermark);
+            }
+        }
+    }
+    offsets
+}
+
 fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {
-    let start_of = |name: &TopicPartition| -> Option<Offset> { checkpoints.log_start_offsets.get(name).copied() };
-    checkpoints
-        .recovery_points
-        .iter()
-        .map(|(name, recovery_point)| {
+    let known = checkpoints.recovery_points.keys().chain(checkpoints.high_watermarks.keys());
+    known
+        .map(|name| {
             let checkpointed = Checkpointed {
                 clean_shutdown: checkpoints.clean_shutdown,
-                recovery_point: *recovery_point,
-                log_start_offset: start_of(name),
+                recovery_point: checkpoints.recovery_points.get(name).copied().unwrap_or(0),
+                log_start_offset: checkpoints.log_start_offsets.get(name).copied(),
+                high_watermark: checkpoints.high_watermarks.get(name).copied().unwrap_or(0),
             };
             (name.clone(), checkpointed)
         })

@@ -15,7 +15,7 @@ use crate::api::answer::{Answer, LaterAnswer, Response};
 use crate::api::context::{ConnectionInfo, RequestContext};
 use crate::api::{Broker, Refused, dispatch};
 use crate::base::limits::{REQUEST_BYTES_IN_FLIGHT_MAX, REQUESTS_IN_FLIGHT_MAX};
-use crate::host::net::TcpStream;
+use crate::host::net::Stream;
 use crate::host::task;
 use crate::server::input::Input;
 use crate::server::output::Output;
@@ -49,7 +49,7 @@ enum SlotState {
 }
 
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     info: Arc<ConnectionInfo>,
     broker: Arc<Broker>,
     input: Input,
@@ -67,7 +67,7 @@ pub struct Connection {
 
 impl Connection {
     pub fn new(
-        stream: TcpStream,
+        stream: Stream,
         info: Arc<ConnectionInfo>,
         broker: Arc<Broker>,
         request_bytes_max: usize,
@@ -147,7 +147,7 @@ impl Connection {
                 Err(end) => return self.last_words(context, end),
             }
             if !self.output.is_empty() {
-                match self.output.poll_flush(&self.stream, context) {
+                match self.output.poll_flush(&mut self.stream, context) {
                     Poll::Ready(Ok(())) => {
                         self.metrics.sent(std::mem::take(&mut self.sent_bytes));
                         moved = true;
@@ -167,7 +167,7 @@ impl Connection {
 
     /// What was answered before the refusal still goes out, as far as the socket takes it at once.
     fn last_words(&mut self, context: &mut Context<'_>, end: End) -> Poll<End> {
-        let _ = self.output.poll_flush(&self.stream, context);
+        let _ = self.output.poll_flush(&mut self.stream, context);
         Poll::Ready(end)
     }
 
@@ -259,7 +259,7 @@ impl Connection {
                 }
             }
         }
-        let mut moved = false;
+        let mut moved = self.send_out_of_order();
         while self.slots.front().is_some_and(|slot| matches!(slot.state, SlotState::Done(_))) {
             if let Some(slot) = self.slots.pop_front() {
                 self.bytes_in_flight -= slot.request_bytes;
@@ -268,6 +268,21 @@ impl Connection {
             }
         }
         Ok(moved)
+    }
+
+    /// Nodes find their requests by number, so what is answered need not wait for what is not: a heartbeat never waits for a topic.
+    fn send_out_of_order(&mut self) -> bool {
+        if self.slots.len() < 2 || self.info.peer_node.get().is_none() {
+            return false;
+        }
+        let mut moved = false;
+        while let Some(at) = self.slots.iter().position(|slot| matches!(slot.state, SlotState::Done(_))) {
+            let Some(slot) = self.slots.remove(at) else { break };
+            self.bytes_in_flight -= slot.request_bytes;
+            self.send(slot);
+            moved = true;
+        }
+        moved
     }
 
     fn send(&mut self, slot: Slot) {

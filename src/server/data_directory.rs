@@ -6,10 +6,11 @@ use std::path::Path;
 use crate::host::{Disk, Host};
 use crate::log::checkpoints::META_PROPERTIES;
 use crate::quorum;
+use crate::replica::journal;
 
 /// What may stand in a directory without `meta.properties`: what a file system puts at its root, our lock, and what the first start
 /// writes before it writes down who it is.
-const BEFORE_THE_FIRST_START: &[&str] = &["lost+found", LOCK, quorum::DIRECTORY, UNFINISHED_META];
+const BEFORE_THE_FIRST_START: &[&str] = &["lost+found", LOCK, quorum::DIRECTORY, UNFINISHED_META, journal::FILE_NAME];
 
 const LOCK: &str = ".lock";
 
@@ -85,13 +86,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::base::NodeAddress;
     use crate::controller::decide::TopicDefaults;
-    use crate::controller::decide::brokers::Registering;
+    use crate::controller::decide::features::supported_features;
+    use crate::controller::decide::registration::Registration;
     use crate::controller::{Controller, ControllerOptions};
     use crate::host::OpenMode;
     use crate::host::sim::{Crash, SimHost, SimKv};
     use crate::metadata::BrokerRegistration;
-    use crate::quorum::{Quorum, QuorumOptions};
+    use crate::quorum::{NoTransport, Quorum, QuorumOptions, QuorumTiming};
     use crate::replica::Checkpoints;
     use crate::replica::journal::Journal;
     use crate::server::identity::Identity;
@@ -117,29 +120,35 @@ mod tests {
             directory_id: identity.directory_id,
             must_exist: identity.is_known,
             store: Arc::new(move |path: &Path| Ok(kv.open(path)? as Arc<_>)),
+            voters: Vec::new(),
+            my_address: NodeAddress::default(),
+            transport: Arc::new(NoTransport::default()),
+            timing: QuorumTiming::default(),
         };
-        let quorum = Quorum::open(&host, dir(), options)?;
+        let quorum = Quorum::open(&host, dir(), options).await?;
+        Checkpoints::take(&*host.disk, dir())?;
+        Journal::create(&*host.disk, dir())?;
         let defaults = TopicDefaults { partitions: 1, replication_factor: 1 };
         let options = ControllerOptions { node_id: NODE, defaults, static_properties: Arc::new(BTreeMap::new()) };
-        let registration = BrokerRegistration {
+        let broker = BrokerRegistration {
             id: NODE,
             incarnation: host.entropy.uuid(),
-            epoch: 0,
-            endpoints: Vec::new(),
-            rack: None,
             directories: vec![identity.directory_id],
-            fenced: false,
+            features: supported_features(),
+            ..BrokerRegistration::default()
         };
-        let cluster_id = identity.cluster_id.clone();
-        Controller::new(host.clone(), quorum.clone(), options)
-            .register_broker(Registering { registration, cluster_id })
-            .await?;
+        let asked = Registration {
+            cluster_id: if identity.is_known { identity.cluster_id.clone() } else { String::new() },
+            fresh_cluster_id: String::new(),
+            broker,
+            previous_epoch: None,
+        };
+        let registered = Controller::new(host.clone(), quorum.clone(), options).register(asked).await?;
+        registered.map_err(|refusal| format!("{refusal:?}"))?;
         let identity = identity.agreeing_with(&quorum.image().cluster_id)?;
         if !identity.is_known {
             identity.keep(&host, dir(), NODE)?;
         }
-        Checkpoints::take(&*host.disk, dir())?;
-        Journal::create(&*host.disk, dir())?;
         Ok(identity)
     }
 

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use tokio_util::io::poll_read_buf;
 
 use crate::base::limits::READ_CHUNK_BYTES;
-use crate::host::net::TcpStream;
+use crate::host::net::Stream;
 use crate::wire::frame::{FrameError, FrameLimit, next_frame, read_room_bytes};
 
 /// Frames above this size are read into a buffer of their own.
@@ -35,7 +35,7 @@ impl Input {
     /// Reads once. Ready with the number of bytes, 0 when the peer closed its side.
     pub fn poll_read(
         &mut self,
-        stream: &mut TcpStream,
+        stream: &mut Stream,
         limit: FrameLimit,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
@@ -51,7 +51,7 @@ impl Input {
     }
 
     /// Reads by way of the shard's buffer: a connection that sends little at a time keeps no room for more.
-    fn poll_read_shared(&mut self, stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn poll_read_shared(&mut self, stream: &mut Stream, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         SHARED.with_borrow_mut(|shared| {
             shared.reserve(READ_CHUNK_BYTES);
             let count = ready!(poll_read_buf(Pin::new(stream), context, shared))?;

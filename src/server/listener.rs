@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::sync::watch;
 
-use crate::api::Broker;
-use crate::host::net::TcpListener;
-use crate::host::task;
-use crate::server::shard::{Accepted, Shards};
+use crate::api::{Broker, Door};
+use crate::host::net::{self, ListenOptions};
+use crate::host::{Host, task};
+use crate::server::shard::{Arrival, Shards};
 use crate::telemetry::{ListenerMetrics, Reason, Refusal};
 
 /// A silent peer is asked whether it is still there after this long.
@@ -80,22 +79,11 @@ impl Drop for Permit {
     }
 }
 
-/// Socket options of accepted connections; `None` leaves the system's choice.
-#[derive(Clone, Copy, Debug)]
-pub struct SocketOptions {
-    /// `socket.listen.backlog.size`
-    pub backlog: i32,
-    /// `socket.send.buffer.bytes`
-    pub send_buffer_bytes: Option<usize>,
-    /// `socket.receive.buffer.bytes`
-    pub receive_buffer_bytes: Option<usize>,
-}
-
 /// One bound listener.
 pub struct Listener {
     pub name: Arc<str>,
-    socket: TcpListener,
-    options: SocketOptions,
+    pub door: Door,
+    socket: net::Listener,
     quota: Arc<ConnectionQuota>,
     metrics: Arc<ListenerMetrics>,
 }
@@ -103,22 +91,20 @@ pub struct Listener {
 impl Listener {
     /// Binds at once; must be called inside a runtime.
     pub fn bind(
+        host: &Host,
         name: Arc<str>,
+        door: Door,
         address: SocketAddr,
-        options: SocketOptions,
+        options: ListenOptions,
         quota: Arc<ConnectionQuota>,
         metrics: Arc<ListenerMetrics>,
     ) -> io::Result<Listener> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_reuse_address(true)?;
-        if address.is_ipv6() {
-            socket.set_only_v6(false)?;
-        }
-        socket.bind(&address.into())?;
-        socket.listen(options.backlog.max(BACKLOG_MIN))?;
-        socket.set_nonblocking(true)?;
-        let socket = TcpListener::from_std(socket.into())?;
-        Ok(Listener { name, socket, options, quota, metrics })
+        let options = ListenOptions {
+            backlog: options.backlog.max(BACKLOG_MIN),
+            keepalive_after: Some(KEEPALIVE_AFTER),
+            ..options
+        };
+        Ok(Listener { name, door, socket: host.net.bind(address, options)?, quota, metrics })
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -133,10 +119,10 @@ impl Listener {
                 accepted = self.socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => {
-                    if let Err(error) = self.admit(&broker, &shards, stream, peer) {
-                        tracing::debug!(%peer, %error, "an accepted connection was gone at once");
-                    }
+                Ok(accepted) => self.admit(&broker, &shards, accepted),
+                // The connection was gone before anybody looked at it.
+                Err(error) if is_of_one_connection(&error) => {
+                    tracing::debug!(%error, "an accepted connection was gone at once")
                 }
                 Err(error) => {
                     tracing::warn!(listener = %self.name, %error, "cannot accept a connection");
@@ -146,45 +132,17 @@ impl Listener {
         }
     }
 
-    fn admit(
-        &self,
-        broker: &Broker,
-        shards: &Shards,
-        stream: crate::host::net::TcpStream,
-        peer: SocketAddr,
-    ) -> io::Result<()> {
-        let permit = match self.quota.admit(peer.ip()) {
-            Ok(permit) => permit,
-            Err(limit) => {
-                self.refuse(broker, peer, limit);
-                return Ok(());
-            }
-        };
-        let local = stream.local_addr()?;
-        let stream = stream.into_std()?;
-        self.tune(&stream)?;
-        shards.admit(Accepted {
-            stream,
-            peer,
-            local,
-            listener: self.name.clone(),
-            metrics: self.metrics.clone(),
-            permit: Box::new(permit),
-        });
-        Ok(())
-    }
-
-    fn tune(&self, stream: &std::net::TcpStream) -> io::Result<()> {
-        stream.set_nodelay(true)?;
-        let socket = SockRef::from(stream);
-        socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE_AFTER))?;
-        if let Some(bytes) = self.options.send_buffer_bytes {
-            socket.set_send_buffer_size(bytes)?;
+    fn admit(&self, broker: &Broker, shards: &Shards, accepted: net::Accepted) {
+        match self.quota.admit(accepted.peer.ip()) {
+            Ok(permit) => shards.admit(Arrival {
+                accepted,
+                listener: self.name.clone(),
+                door: self.door,
+                metrics: self.metrics.clone(),
+                permit: Box::new(permit),
+            }),
+            Err(limit) => self.refuse(broker, accepted.peer, limit),
         }
-        if let Some(bytes) = self.options.receive_buffer_bytes {
-            socket.set_recv_buffer_size(bytes)?;
-        }
-        Ok(())
     }
 
     fn refuse(&self, broker: &Broker, peer: SocketAddr, limit: &'static str) {
@@ -202,4 +160,14 @@ impl Listener {
         };
         broker.telemetry.refusals.refuse(&refusal, broker.host.clock.monotonic_ms());
     }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::InvalidInput
+    )
 }

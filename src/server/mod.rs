@@ -1,17 +1,25 @@
 //! Floor 9: the composition root. Puts the floors together into one running node, serves until it is told to stop, and takes it
 //! apart in order.
 
+mod bring_up;
 mod connection;
 mod data_directory;
+mod follow;
 mod identity;
 mod input;
+mod knock;
+mod lifecycle;
 mod listener;
 mod node;
 mod offsets_log;
+mod others;
 mod output;
 mod refusal;
+mod roles;
 mod shard;
+mod transport;
 mod tuning;
+mod wiring;
 
 use std::error::Error;
 
@@ -48,14 +56,32 @@ pub fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let mut hangup = signal(SignalKind::hangup())?;
-        let node = Node::start(Host::real(), loaded.settings, log_control).await?;
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
-            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
-            _ = hangup.recv() => tracing::info!("SIGHUP: stopping"),
-        }
-        node.stop().await?;
+        let node = Node::start(Host::real(), loaded.settings, log_control).await.map_err(plain)?;
+        let failed = tokio::select! {
+            name = async {
+                tokio::select! {
+                    _ = terminate.recv() => "SIGTERM",
+                    _ = interrupt.recv() => "SIGINT",
+                    _ = hangup.recv() => "SIGHUP",
+                }
+            } => {
+                tracing::info!("{name}: stopping");
+                None
+            }
+            why = node.failed() => Some(why),
+        };
+        node.stop().await.map_err(plain)?;
         tracing::info!("stopped");
-        Ok(())
+        match failed {
+            Some(why) => Err(plain(why)),
+            None => Ok(()),
+        }
     })
 }
+
+fn plain(error: node::StartError) -> Box<dyn Error> {
+    error
+}
+
+#[cfg(test)]
+mod tests;

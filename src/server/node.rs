@@ -1,44 +1,45 @@
-//! One node, from an empty directory to a clean stop. The order matters: identity, metadata, partitions, coordinators, and only then
-//! the doors; and the way back in reverse.
+//! One node, from an empty directory to a clean stop. Everything that other nodes need for finding a controller is there when
+//! [`Node::start`] returns; what needs a controller itself is brought up behind it ([`super::bring_up`]).
 
 use std::error::Error;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use crate::admin::{self, BrokerSource, ProcessSource, Readiness};
 use crate::api::data::fetch_session::FetchSessions;
 use crate::api::data::producer_ids::ProducerIds;
-use crate::api::{AdvertisedListener, Broker, BrokerOptions};
-use crate::base::limits::TAIL_BYTES_MAX;
-use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
-use crate::controller::decide::TopicDefaults;
-use crate::controller::decide::brokers::Registering;
-use crate::controller::{Controller, ControllerOptions};
-use crate::coordinator::group::{GroupConfig, GroupCoordinator};
+use crate::api::{Broker, Door, Gate};
+use crate::base::NodeAddress;
+use crate::config::BrokerSettings;
+use crate::controller::Controller;
+use crate::coordinator::group::GroupCoordinator;
 use crate::host::Host;
-use crate::host::real::SledStore;
-use crate::host::task;
-use crate::log::LogEnv;
-use crate::metadata::config::{BrokerLayers, LogConfig};
-use crate::metadata::{BrokerRegistration, ConfigResource, Endpoint, Image};
+use crate::host::task::{self, Worker};
+use crate::log::{LogEnv, checkpoints};
+use crate::peer::{Myself, PeerIdentity, Peers};
 use crate::quorum::{Quorum, QuorumOptions};
-use crate::replica::journal::{self, Journal};
-use crate::replica::{Checkpoints, ConfigSource, FlushPolicy, Flusher, Maintenance, MaintenanceIntervals, Partitions};
+use crate::replica::{Checkpoints, Flusher, Partitions};
+use crate::server::bring_up::{BringUp, Progress};
 use crate::server::data_directory;
 use crate::server::identity::Identity;
-use crate::server::listener::{ConnectionQuota, Listener, SocketOptions};
-use crate::server::offsets_log::{ReplicaOffsetsLog, TOPIC as OFFSETS_TOPIC};
+use crate::server::lifecycle::{Credentials, Lifecycle};
+use crate::server::listener::Listener;
+use crate::server::offsets_log::ReplicaOffsetsLog;
+use crate::server::others::PeerProbe;
 use crate::server::shard::{ConnectionLimits, Shards};
+use crate::server::transport::PeerTransport;
 use crate::server::tuning::DescriptorShares;
+use crate::server::{knock, roles, wiring};
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
 
-type StartError = Box<dyn Error>;
+pub type StartError = Box<dyn Error + Send + Sync>;
 
 /// Never, as a pause.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
@@ -49,10 +50,13 @@ pub struct Node {
     readiness: Arc<Readiness>,
     stopping: watch::Sender<bool>,
     shards: Arc<Shards>,
-    maintenance: (Arc<Maintenance>, JoinHandle<()>),
-    flusher_thread: JoinHandle<()>,
+    flusher: Worker,
+    metadata: Worker,
+    progress: watch::Receiver<Progress>,
+    lifecycle: Option<Arc<Lifecycle>>,
     tasks: tokio::task::JoinSet<()>,
-    broker_epoch: i64,
+    /// Of the run before this one, if that ended cleanly.
+    previous_epoch: Option<i64>,
     /// Held while the node runs: nobody else may use the directory.
     _directory: Box<dyn Send + Sync>,
     /// Where each listener is bound, by name.
@@ -61,145 +65,210 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node; it serves when this returns.
+    /// Starts a node. It listens when this returns, and serves clients when [`Node::serving`] says so.
     pub async fn start(host: Host, settings: BrokerSettings, log_control: LogControl) -> Result<Node, StartError> {
-        let started = host.clock.monotonic_nanos();
+        let started_nanos = host.clock.monotonic_nanos();
         let log_dir = only_log_dir(&settings)?;
         let directory = data_directory::take(&host, &log_dir)?;
         let telemetry = Telemetry::new(host.clock.now_ms());
         let readiness = Arc::new(Readiness::new("starting"));
         let stopping = watch::Sender::new(false);
         let mut tasks = tokio::task::JoinSet::new();
-        let http_address = open_http(&settings, &telemetry, &readiness, &stopping, &mut tasks).await?;
-        let listeners = bind_all(&settings, &telemetry)?;
+        let http_address = open_http(&host, &settings, &telemetry, &readiness, &stopping, &mut tasks).await?;
+        let listeners = roles::bind_all(&host, &settings, &telemetry)?;
 
         let identity = Identity::find(&host, &log_dir, settings.node_id, settings.cluster_id.as_deref())?;
-        let quorum = open_quorum(&host, &log_dir, &settings, &identity)?;
-        let controller = Controller::new(host.clone(), quorum.clone(), controller_options(&settings));
-        let registration = registration(&host, &settings, &listeners, &identity)?;
-        let broker_epoch =
-            controller.register_broker(Registering { registration, cluster_id: identity.cluster_id.clone() }).await?;
-        // What the metadata says counts: a node that crashed right after its first registration has an identity there already.
-        let identity = identity.agreeing_with(&quorum.image().cluster_id)?;
-        let first_start = !identity.is_known;
-        if first_start {
-            identity.keep(&host, &log_dir, settings.node_id)?;
-        }
+        let endpoints = roles::endpoints(&host, &settings, &listeners)?;
+        let quorum_address = roles::quorum_address(&host, &settings, &listeners, &endpoints)?;
+        let incarnation = host.entropy.uuid();
+        let peers = open_peers(&host, &settings, &identity, incarnation, &quorum_address);
+        let quorum = open_quorum(&host, &log_dir, &settings, &identity, &peers, &quorum_address).await?;
+        let is_first_start = !identity.is_known;
+        let identity = if quorum.image().cluster_id.is_empty() {
+            identity
+        } else {
+            peers.myself().join(&quorum.image().cluster_id);
+            identity.agreeing_with(&quorum.image().cluster_id)?
+        };
+        let controller = Controller::new(host.clone(), quorum, wiring::controller_options(&settings));
 
-        telemetry.set_broker_state(BrokerState::Recovery);
+        let previous_epoch = checkpoints::clean_shutdown_epoch(&*host.disk, &log_dir);
         let checkpoints = Checkpoints::take(&*host.disk, &log_dir)?;
-        let clean = checkpoints.clean_shutdown;
-        let journal = open_journal(&host, &log_dir, clean, settings.flush.policy)?;
+        let journal = wiring::open_journal(&host, &log_dir, checkpoints.clean_shutdown, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
             log_dir.clone(),
-            settings.node_id,
-            config_source(&settings),
+            wiring::replica_options(&settings),
+            wiring::config_source(&settings),
             telemetry.clone(),
             &checkpoints,
         ));
-        let image = quorum.image();
-        partitions.apply(&image, true);
-        partitions.note_applied(image.offset);
-        partitions.sweep_strays()?;
-        let controller = controller.answering_when_applied(partitions.applied());
-        let (flusher, flusher_thread) = Flusher::start(journal, host.clock.clone(), telemetry.clone())?;
-        let policy = flush_policy(settings.flush.policy);
+        let (flusher, flusher_worker) =
+            Flusher::start_on(host.workers, journal, host.clock.clone(), telemetry.clone())?;
+        let policy = wiring::flush_policy(settings.flush.policy);
         let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy));
-        let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, group_config(&settings)));
-
-        let bound = listeners.first().map(Listener::local_addr).transpose()?;
+        let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, wiring::group_config(&settings)));
+        let brokers_listener = listeners.iter().find(|listener| listener.door == Door::Broker);
+        let bound = brokers_listener.map(Listener::local_addr).transpose()?;
         let broker = Arc::new(Broker {
             host: host.clone(),
-            options: broker_options(&settings),
+            options: wiring::broker_options(&settings),
             telemetry: telemetry.clone(),
             controller,
-            partitions: partitions.clone(),
-            flusher: flusher.clone(),
+            partitions,
+            flusher,
             groups: groups.clone(),
             fetch_sessions: FetchSessions::new(settings.fetch.sessions_max),
             producer_ids: ProducerIds::default(),
             log_control,
+            peers,
+            gate: Gate::default(),
+            epoch: Arc::new(AtomicI64::new(-1)),
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker, bound)));
-        tasks.spawn(follow_metadata(broker.clone(), stopping.subscribe()));
-        tasks.spawn(until_stopped(groups.clone().run_timers(), stopping.subscribe()));
-        groups.clone().load_all().await;
+        tasks.spawn(until_stopped(groups.run_timers(), stopping.subscribe()));
+        let listener = settings.inter_broker_listener.clone();
+        broker.controller.look_with(Arc::new(PeerProbe { peers: broker.peers.clone(), listener: listener.clone() }));
+        if settings.roles.controller {
+            tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
+            tasks.spawn(until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
+        }
+        if !roles::is_voter(&settings, &quorum_address) {
+            let doors = roles::doors_to_the_quorum(&settings);
+            tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
+        }
 
-        let maintenance = Maintenance::start(
-            partitions,
-            flusher,
-            host.clock.clone(),
-            telemetry.clone(),
-            maintenance_intervals(&settings),
-        )?;
         let limits = ConnectionLimits {
             request_bytes_max: settings.sockets.request_bytes_max,
             idle_max: settings.sockets.idle_ms_max.map_or(NEVER, Duration::from_millis),
         };
-        let shards = Arc::new(Shards::start(shard_count(&settings), &broker, limits)?);
+        let shards = Arc::new(Shards::start(wiring::shard_count(&settings), &broker, limits)?);
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.push((listener.name.clone(), listener.local_addr()?));
             tasks.spawn(listener.run(broker.clone(), shards.clone(), stopping.subscribe()));
         }
-        telemetry.set_broker_state(BrokerState::Running);
-        let served = broker.partitions.clone();
-        readiness.depends_on(Box::new(move || {
-            served.failure().map(|reason| format!("the log directory is offline until restart: {reason}"))
-        }));
-        readiness.ready();
-        let millis = host.clock.monotonic_nanos().saturating_sub(started) / 1_000_000;
+        let lifecycle = settings.roles.broker.then(|| {
+            let credentials = Credentials {
+                incarnation,
+                endpoints,
+                rack: settings.rack.clone(),
+                directories: vec![identity.directory_id],
+                previous_epoch,
+            };
+            Lifecycle::new(broker.clone(), credentials, settings.lifecycle)
+        });
+        if let Some(lifecycle) = &lifecycle {
+            tasks.spawn(until_stopped(lifecycle.clone().run(), stopping.subscribe()));
+        }
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             node_id = settings.node_id,
-            cluster_id = %broker.image().cluster_id,
+            broker = settings.roles.broker,
+            controller = settings.roles.controller,
             log_dir = %log_dir.display(),
             listeners = shown(&addresses),
             http = http_address.map(tracing::field::display),
-            last_stop = match (first_start, clean) {
+            last_stop = match (is_first_start, checkpoints.clean_shutdown) {
                 (true, _) => "none: first start",
                 (false, true) => "clean",
                 (false, false) => "not clean",
             },
-            "ready in {millis} ms"
+            "listening"
         );
+        let served = broker.partitions.clone();
+        readiness.depends_on(Box::new(move || {
+            served.failure().map(|reason| format!("the log directory is offline until restart: {reason}"))
+        }));
+        let (progress, seen) = watch::channel(Progress::Starting);
+        let bring_up = BringUp {
+            broker: broker.clone(),
+            lifecycle: lifecycle.clone(),
+            identity,
+            log_dir,
+            intervals: wiring::maintenance_intervals(&settings),
+            fetcher_options: wiring::fetcher_options(&settings),
+            inter_broker_listener: listener,
+            readiness: readiness.clone(),
+            progress,
+            started_nanos,
+        };
+        let stop = stopping.subscribe();
+        let metadata = host.workers.start("metadata", move || bring_up.run(stop))?;
         Ok(Node {
             broker,
             readiness,
             stopping,
             shards,
-            maintenance,
-            flusher_thread,
+            flusher: flusher_worker,
+            metadata,
+            progress: seen,
+            lifecycle,
             tasks,
-            broker_epoch,
+            previous_epoch,
             _directory: directory,
             addresses,
             http_address,
         })
     }
 
-    /// Stops accepting, finishes what is in flight, writes what a quick start needs.
+    /// What handlers see, for tests and simulations that look into a node.
+    pub fn broker(&self) -> &Arc<Broker> {
+        &self.broker
+    }
+
+    /// Waits until the node serves.
+    ///
+    /// # Errors
+    /// When it cannot come to serve at all.
+    pub async fn serving(&self) -> Result<(), StartError> {
+        let mut progress = self.progress.clone();
+        let seen = progress.wait_for(|progress| *progress != Progress::Starting).await;
+        match seen.as_deref() {
+            Ok(Progress::Failed(why)) => Err(why.clone().into()),
+            Ok(_) => Ok(()),
+            Err(_) => Err("the node ended while it was starting".into()),
+        }
+    }
+
+    /// Resolves when the node cannot go on.
+    pub async fn failed(&self) -> StartError {
+        let mut progress = self.progress.clone();
+        match progress.wait_for(|progress| matches!(progress, Progress::Failed(_))).await.as_deref() {
+            Ok(Progress::Failed(why)) => why.clone().into(),
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Hands over what it leads, stops accepting, finishes what is in flight, writes what a quick start needs.
     pub async fn stop(mut self) -> Result<(), StartError> {
         self.readiness.not_ready("stopping");
         self.broker.telemetry.set_broker_state(BrokerState::ShuttingDown);
+        if let Some(lifecycle) = &self.lifecycle {
+            lifecycle.be_relieved().await;
+        }
+        if self.broker.is_active_controller() {
+            self.broker.controller.quorum().hand_over().await;
+        }
         self.stopping.send_replace(true);
-        let shards = self.shards.clone();
-        task::blocking(move || shards.stop()).await;
+        self.shards.stop().await;
         while self.tasks.join_next().await.is_some() {}
-        let (maintenance, maintenance_thread) = self.maintenance;
-        let (flusher, flusher_thread) = (self.broker.flusher.clone(), self.flusher_thread);
-        let (partitions, broker_epoch) = (self.broker.partitions.clone(), self.broker_epoch);
-        let closed = task::blocking(move || {
-            maintenance.stop();
-            let maintenance_ended = maintenance_thread.join();
-            flusher.stop();
-            let flusher_ended = flusher_thread.join();
-            if maintenance_ended.is_err() || flusher_ended.is_err() {
-                tracing::error!("a housekeeping thread panicked");
+        let was_brought_up = *self.progress.borrow() == Progress::Serving || self.broker.gate.is_open();
+        let metadata_ended = self.metadata.ended().await;
+        self.broker.flusher.stop();
+        if !self.flusher.ended().await || !metadata_ended {
+            tracing::error!("a housekeeping thread panicked");
+        }
+        let (partitions, previous) = (self.broker.partitions.clone(), self.previous_epoch);
+        let epoch = self.broker.broker_epoch();
+        let closed = task::blocking(move || match (was_brought_up, previous) {
+            (true, _) => partitions.close(epoch),
+            // Nothing was touched: what the last run left is as good as before.
+            (false, Some(previous)) => {
+                checkpoints::mark_clean_shutdown(partitions.disk(), partitions.log_dir(), previous)
             }
-            partitions.close(broker_epoch)
+            (false, None) => Ok(()),
         })
         .await;
         self.broker.controller.quorum().close().await?;
@@ -213,15 +282,21 @@ fn only_log_dir(settings: &BrokerSettings) -> Result<PathBuf, StartError> {
     settings.log_dirs.first().cloned().ok_or_else(|| "log.dirs names no directory".into())
 }
 
+/// `PLAINTEXT://127.0.0.1:9092, ...`
+fn shown(addresses: &[(Arc<str>, SocketAddr)]) -> String {
+    addresses.iter().map(|(name, address)| format!("{name}://{address}")).collect::<Vec<_>>().join(", ")
+}
+
 async fn open_http(
+    host: &Host,
     settings: &BrokerSettings,
     telemetry: &Arc<Telemetry>,
     readiness: &Arc<Readiness>,
     stopping: &watch::Sender<bool>,
     tasks: &mut tokio::task::JoinSet<()>,
 ) -> Result<Option<SocketAddr>, StartError> {
-    let Some((host, port)) = &settings.http_listener else { return Ok(None) };
-    let listener = admin::bind(resolve("http.listener", host, *port)?).await?;
+    let Some((name, port)) = &settings.http_listener else { return Ok(None) };
+    let listener = admin::bind(roles::resolve(host, "http.listener", name, *port)?).await?;
     let address = listener.local_addr()?;
     let mut stopping = stopping.subscribe();
     let stop = async move {
@@ -231,235 +306,59 @@ async fn open_http(
     Ok(Some(address))
 }
 
-fn resolve(setting: &str, host: &str, port: u16) -> Result<SocketAddr, StartError> {
-    let named = |error| format!("{setting}: cannot resolve {host}: {error}");
-    let mut addresses = (host, port).to_socket_addrs().map_err(named)?;
-    addresses.next().ok_or_else(|| format!("{setting}: {host} has no address").into())
+fn open_peers(
+    host: &Host,
+    settings: &BrokerSettings,
+    identity: &Identity,
+    incarnation: uuid::Uuid,
+    quorum_address: &NodeAddress,
+) -> Peers {
+    // An id that was only made up binds nobody: the active controller gives a new cluster its own.
+    let is_told = identity.is_known || settings.cluster_id.is_some();
+    let cluster_id = if is_told { identity.cluster_id.clone() } else { String::new() };
+    let me = PeerIdentity { node_id: settings.node_id, incarnation };
+    Peers::new(host.clone(), Arc::new(Myself::new(me, cluster_id, Some(quorum_address.clone()))))
 }
 
-/// What to do about an address that cannot be listened on.
-fn bind_hint(error: &std::io::Error) -> &'static str {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => "; another broker may be running on it; set listeners",
-        std::io::ErrorKind::PermissionDenied => "; ports below 1024 are the system's; set listeners",
-        std::io::ErrorKind::AddrNotAvailable => "; this machine has no such address; set listeners",
-        _ => "",
-    }
-}
-
-fn bind_all(settings: &BrokerSettings, telemetry: &Telemetry) -> Result<Vec<Listener>, StartError> {
-    let sockets = &settings.sockets;
-    let overrides = sockets.connections_per_ip_max_overrides.iter().map(|(ip, max)| (*ip, *max)).collect();
-    let connections_max = sockets.connections_max.min(DescriptorShares::of_this_process().connections_max);
-    let quota = Arc::new(ConnectionQuota::new(connections_max, sockets.connections_per_ip_max, overrides));
-    let options = SocketOptions {
-        backlog: i32::try_from(sockets.listen_backlog).unwrap_or(i32::MAX),
-        send_buffer_bytes: sockets.send_buffer_bytes,
-        receive_buffer_bytes: sockets.receive_buffer_bytes,
-    };
-    let mut bound = Vec::new();
-    for listener in settings.listeners.iter().filter(|listener| !listener.is_controller) {
-        let address = match &listener.host {
-            Some(host) => resolve("listeners", host, listener.port)?,
-            None => SocketAddr::from(([0u16; 8], listener.port)),
-        };
-        let metrics = telemetry.listener(&listener.name);
-        let socket = Listener::bind(listener.name.as_str().into(), address, options, quota.clone(), metrics)
-            .map_err(|error| format!("cannot listen on {}://{address}: {error}{}", listener.name, bind_hint(&error)))?;
-        bound.push(socket);
-    }
-    Ok(bound)
-}
-
-fn open_quorum(
+async fn open_quorum(
     host: &Host,
     log_dir: &Path,
     settings: &BrokerSettings,
     identity: &Identity,
+    peers: &Peers,
+    own: &NodeAddress,
 ) -> Result<Quorum, StartError> {
+    let request_timeout = Duration::from_millis(settings.quorum.request_timeout_ms);
     let options = QuorumOptions {
         node_id: settings.node_id,
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
-        store: Arc::new(|path: &Path| Ok(Arc::new(SledStore::open(path)?) as Arc<_>)),
+        store: host.stores.clone(),
+        voters: roles::first_voters(settings, own),
+        my_address: own.clone(),
+        transport: Arc::new(PeerTransport::new(peers.clone(), request_timeout)),
+        timing: wiring::quorum_timing(settings),
     };
     let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
-    Ok(Quorum::open(host, dir, options)?)
+    Ok(Quorum::open(host, dir, options).await?)
 }
 
-fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
-    ControllerOptions {
-        node_id: settings.node_id,
-        defaults: TopicDefaults {
-            partitions: settings.topics.partitions_default,
-            replication_factor: settings.topics.replication_factor_default,
-        },
-        static_properties: settings.properties.clone(),
-    }
-}
-
-fn registration(
-    host: &Host,
-    settings: &BrokerSettings,
-    listeners: &[Listener],
-    identity: &Identity,
-) -> Result<BrokerRegistration, StartError> {
-    let mut endpoints = Vec::with_capacity(listeners.len());
-    for listener in listeners {
-        let advertised = settings.advertised_listeners.iter().find(|one| *one.name == *listener.name);
-        let (host, port) = match advertised {
-            Some(advertised) => (advertised.host.clone(), advertised.port),
-            None => (String::new(), listener.local_addr()?.port()),
-        };
-        endpoints.push(Endpoint { listener: listener.name.to_string(), protocol: "PLAINTEXT".to_owned(), host, port });
-    }
-    Ok(BrokerRegistration {
-        id: settings.node_id,
-        incarnation: host.entropy.uuid(),
-        epoch: 0,
-        endpoints,
-        rack: settings.rack.clone(),
-        directories: vec![identity.directory_id],
-        fenced: false,
-    })
-}
-
-fn open_journal(
-    host: &Host,
-    log_dir: &Path,
-    clean: bool,
-    policy: FlushPolicySetting,
-) -> Result<Option<Journal>, StartError> {
-    if !clean {
-        let recovery = journal::recover(&*host.disk, log_dir)?;
-        if recovery.entries > 0 {
-            let (entries, skipped, bytes) = (recovery.entries, recovery.skipped, recovery.bytes);
-            tracing::info!(entries, skipped, bytes, "replayed the flush journal");
-        }
-    }
-    match policy {
-        FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
-            journal::discard(&*host.disk, log_dir)?;
-            Ok(None)
-        }
-    }
-}
-
-fn config_source(settings: &BrokerSettings) -> ConfigSource {
-    let (node_id, properties) = (settings.node_id, settings.properties.clone());
-    Box::new(move |image, topic| {
-        let below = BrokerLayers::of(image, node_id, &*properties);
-        let overrides = image.configs(&ConfigResource::topic(topic)).map(|overrides| &**overrides);
-        LogConfig::effective(&overrides, &below)
-    })
-}
-
-fn flush_policy(policy: FlushPolicySetting) -> FlushPolicy {
-    match policy {
-        FlushPolicySetting::Sync => FlushPolicy::Sync,
-        FlushPolicySetting::Interval => FlushPolicy::Interval,
-        FlushPolicySetting::Os => FlushPolicy::Os,
-    }
-}
-
-fn group_config(settings: &BrokerSettings) -> GroupConfig {
-    let groups = &settings.groups;
-    GroupConfig {
-        initial_rebalance_delay_ms: groups.initial_rebalance_delay_ms,
-        session_timeout_ms_min: groups.session_timeout_ms_min,
-        session_timeout_ms_max: groups.session_timeout_ms_max,
-        size_max: groups.size_max,
-        offset_metadata_max: groups.offset_metadata_max,
-        offsets_retention_ms: groups.offsets_retention_ms,
-        retention_check_interval_ms: groups.offsets_retention_check_interval_ms,
-    }
-}
-
-fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
-    let advertised = settings.advertised_listeners.iter().map(|advertised| AdvertisedListener {
-        listener: advertised.name.as_str().into(),
-        endpoint: Some((advertised.host.as_str().into(), advertised.port)),
-    });
-    BrokerOptions {
-        node_id: settings.node_id,
-        rack: settings.rack.as_deref().map(Into::into),
-        advertised: advertised.collect(),
-        auto_create_topics: settings.topics.auto_create,
-        delete_topic_enable: settings.topics.delete_enable,
-        partitions_default: settings.topics.partitions_default,
-        replication_factor_default: settings.topics.replication_factor_default,
-        fetch_bytes_max: settings.fetch.bytes_max,
-        fetch_sessions_max: settings.fetch.sessions_max,
-        request_partitions_max: settings.fetch.request_partitions_max,
-        offsets_topic_partitions: settings.offsets_topic.partitions,
-        offsets_topic_replication_factor: settings.offsets_topic.replication_factor,
-        offsets_topic_segment_bytes: settings.offsets_topic.segment_bytes,
-        flush_policy: flush_policy(settings.flush.policy),
-        static_properties: settings.properties.clone(),
-    }
-}
-
-fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {
-    let flush_ms = match settings.flush.policy {
-        // Whoever wants durability waits for it; what nobody waits for is synced so that a checkpoint can move on.
-        FlushPolicySetting::Sync => settings.log.recovery_checkpoint_interval_ms,
-        FlushPolicySetting::Interval => settings.flush.interval_ms,
-        FlushPolicySetting::Os => u64::MAX,
-    };
-    MaintenanceIntervals {
-        flush_ms,
-        checkpoint_ms: settings.log.recovery_checkpoint_interval_ms,
-        retention_ms: settings.log.retention_check_interval_ms,
-        producer_check_ms: settings.producers.id_expiration_check_interval_ms,
-        producer_expiration_ms: settings.producers.id_expiration_ms,
-        tail_bytes_max: TAIL_BYTES_MAX,
-    }
-}
-
-/// `PLAINTEXT://127.0.0.1:9092, ...`
-fn shown(addresses: &[(Arc<str>, SocketAddr)]) -> String {
-    addresses.iter().map(|(name, address)| format!("{name}://{address}")).collect::<Vec<_>>().join(", ")
-}
-
-/// One thread per core, unless the operator says otherwise.
-fn shard_count(settings: &BrokerSettings) -> usize {
-    if settings.properties.contains_key("num.network.threads") {
-        return settings.sockets.network_threads.max(1);
-    }
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Carries every new image to the parts that act on it.
-async fn follow_metadata(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
-    let mut images = broker.controller.quorum().watch();
-    let mut before = images.borrow_and_update().clone();
+/// Has the active controller look at every node whose connection broke.
+async fn watch_losses(broker: Arc<Broker>) {
+    let mut losses = broker.peers.lost();
     loop {
-        tokio::select! {
-            _ = stopping.wait_for(|stop| *stop) => return,
-            changed = images.changed() => if changed.is_err() { return },
+        match losses.recv().await {
+            Ok(node) => broker.controller.note_connection_lost(node),
+            // Too many at once: who was among them is not known any more.
+            Err(RecvError::Lagged(_)) => {
+                broker.image().live_brokers().for_each(|one| broker.controller.note_connection_lost(one.id));
+            }
+            Err(RecvError::Closed) => return,
         }
-        let image = images.borrow_and_update().clone();
-        let configs_changed = before.config_resources().ne(image.config_resources());
-        broker.partitions.apply(&image, configs_changed);
-        let gone: Vec<_> = before
-            .topics()
-            .filter(|topic| image.topic_id(&topic.name) != Some(topic.id))
-            .map(|topic| (topic.name.clone(), topic.id))
-            .collect();
-        if !gone.is_empty() {
-            broker.groups.topics_deleted(&gone);
-        }
-        let coordinated = |image: &Image| image.topic(OFFSETS_TOPIC).map_or(0, |topic| topic.partitions.len());
-        if coordinated(&before) != coordinated(&image) {
-            broker.groups.clone().load_all().await;
-        }
-        broker.partitions.note_applied(image.offset);
-        before = image;
     }
 }
 
-async fn until_stopped(work: impl Future<Output = ()>, mut stopping: watch::Receiver<bool>) {
+pub async fn until_stopped(work: impl Future<Output = ()>, mut stopping: watch::Receiver<bool>) {
     tokio::select! {
         () = work => {}
         _ = stopping.wait_for(|stop| *stop) => {}

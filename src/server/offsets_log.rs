@@ -1,19 +1,18 @@
 //! `__consumer_offsets` as the group coordinator sees it, kept by this node's partitions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::base::{Offset, PartitionIndex};
+use crate::base::{LeaderEpoch, Offset, PartitionIndex};
 use crate::coordinator::group::driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
+use crate::host::task;
 use crate::log::{AppendError, NewBatch};
 use crate::records::BatchHeader;
-use crate::replica::{FlushPolicy, Flusher, Partition, PartitionError, Partitions, SyncWait};
+use crate::replica::{AckFailure, AckTicket, FlushPolicy, Flusher, Partition, PartitionError, Partitions, Role};
 
 pub const TOPIC: &str = "__consumer_offsets";
-
-/// What is committed to `__consumer_offsets` counts as if produced with `acks=all`.
-const ACKS_ALL: i16 = -1;
 
 /// Bytes read at once while a partition is loaded.
 const READ_BYTES_MAX: usize = 1 << 20;
@@ -22,25 +21,49 @@ pub struct ReplicaOffsetsLog {
     partitions: Arc<Partitions>,
     flusher: Arc<Flusher>,
     policy: FlushPolicy,
+    /// `offsets.commit.timeout.ms`
+    timeout: Duration,
 }
+
+/// Kafka's default of `offsets.commit.timeout.ms`.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ReplicaOffsetsLog {
     pub fn new(partitions: Arc<Partitions>, flusher: Arc<Flusher>, policy: FlushPolicy) -> ReplicaOffsetsLog {
-        ReplicaOffsetsLog { partitions, flusher, policy }
+        ReplicaOffsetsLog { partitions, flusher, policy, timeout: COMMIT_TIMEOUT }
     }
 
     fn partition(&self, index: PartitionIndex) -> Option<Arc<Partition>> {
         self.partitions.partition(TOPIC, index)
     }
 
-    /// Resolves when everything below `below` is as durable as the policy asks.
-    fn durable(&self, partition: &Arc<Partition>, below: Offset) -> CommitWait {
-        let wait = SyncWait::new(ACKS_ALL, self.policy);
-        wait.appended(&self.flusher, partition, below);
-        match wait.seal() {
-            Some(synced) => Box::pin(async move { synced.await.map_err(|_| CommitFailed::Storage) }),
-            None => Box::pin(std::future::ready(Ok(()))),
+    /// Resolves when everything below `below`, which a leader of `epoch` appended, is committed and as durable as the policy asks.
+    fn committed_below(&self, partition: &Arc<Partition>, below: Offset, epoch: LeaderEpoch) -> CommitWait {
+        if partition.is_acked(below) && partition.leader_epoch() == epoch {
+            return Box::pin(std::future::ready(Ok(())));
         }
+        let ticket = AckTicket::new();
+        partition.claim_committed(below, epoch, &ticket, CLAIM);
+        ticket.seal();
+        if self.policy == FlushPolicy::Sync {
+            self.flusher.request(partition);
+        }
+        let timeout = self.timeout;
+        Box::pin(async move {
+            let _ = task::timeout(timeout, ticket.clone().wait()).await;
+            ticket.outcome(CLAIM).map_err(failed)
+        })
+    }
+}
+
+/// The number of a ticket's only claim.
+const CLAIM: usize = 0;
+
+fn failed(failure: AckFailure) -> CommitFailed {
+    match failure {
+        AckFailure::NotLeader => CommitFailed::NotLeader,
+        AckFailure::NotEnoughReplicas | AckFailure::TimedOut => CommitFailed::TimedOut,
+        AckFailure::Storage => CommitFailed::Storage,
     }
 }
 
@@ -56,8 +79,9 @@ impl OffsetsLog for ReplicaOffsetsLog {
         if batch.len() > partition.config().max_message_bytes {
             return Err(AppendRefused::TooLarge);
         }
-        let appended = partition.append(&NewBatch { header, bytes: &batch }).map_err(|error| refused(&error))?;
-        Ok(self.durable(&partition, appended.last_offset + 1))
+        let batch = NewBatch { header, bytes: &batch };
+        let appended = partition.append(&batch, true).map_err(|error| refused(&error))?;
+        Ok(self.committed_below(&partition, appended.last_offset + 1, appended.leader_epoch))
     }
 
     fn read_from(&self, partition: PartitionIndex, offset: Offset) -> Result<Option<Bytes>, ReadFailed> {
@@ -86,18 +110,19 @@ impl OffsetsLog for ReplicaOffsetsLog {
     }
 
     fn committed(&self, partition: PartitionIndex) -> Option<CommitWait> {
-        if self.policy != FlushPolicy::Sync {
-            return None;
-        }
         let partition = self.partition(partition)?;
+        let Role::Leader { epoch } = partition.role() else {
+            return Some(Box::pin(std::future::ready(Err(CommitFailed::NotLeader))));
+        };
         let end = partition.view().ok()?.log_end_offset;
-        (!partition.is_durable(end)).then(|| self.durable(&partition, end))
+        (!partition.is_acked(end)).then(|| self.committed_below(&partition, end, epoch))
     }
 }
 
 fn refused(error: &PartitionError) -> AppendRefused {
     match error {
         PartitionError::NotLeader => AppendRefused::NotLeader,
+        PartitionError::NotEnoughReplicas => AppendRefused::NotEnoughReplicas,
         PartitionError::Append(AppendError::TooLarge { .. }) => AppendRefused::TooLarge,
         PartitionError::Append(AppendError::Storage(error)) if error.is_disk_full() => AppendRefused::DiskFull,
         PartitionError::Offline(_) | PartitionError::Append(_) => AppendRefused::Storage,
@@ -117,8 +142,8 @@ mod tests {
     use crate::log::LogEnv;
     use crate::metadata::config::LogConfig;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
-    use crate::replica::Checkpoints;
     use crate::replica::journal::{self, Journal};
+    use crate::replica::{Checkpoints, ReplicaOptions};
     use crate::telemetry::Telemetry;
 
     /// A node's groups on a simulated disk, with one partition of `__consumer_offsets`.
@@ -141,7 +166,7 @@ mod tests {
             let partitions = Arc::new(Partitions::new(
                 LogEnv::new(host.clone(), 100),
                 dir.clone(),
-                1,
+                ReplicaOptions::new(1, FlushPolicy::Sync, 30_000),
                 Box::new(|_, _| LogConfig::default()),
                 telemetry.clone(),
                 &Checkpoints::take(&*host.disk, &dir).expect("checkpoints"),

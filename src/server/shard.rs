@@ -1,17 +1,16 @@
 //! Threads that own connections. Each runs one event loop; a connection stays on its thread for life, so a request is read, worked
 //! on and answered without a hop.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
 use crate::api::Broker;
-use crate::api::context::ConnectionInfo;
-use crate::host::net::TcpStream;
+use crate::api::context::{ConnectionInfo, Door};
+use crate::host::net;
+use crate::host::task::Worker;
 use crate::server::connection::Connection;
 use crate::server::refusal;
 use crate::telemetry::ListenerMetrics;
@@ -26,11 +25,10 @@ pub struct ConnectionLimits {
 }
 
 /// An accepted socket on its way to a shard.
-pub struct Accepted {
-    pub stream: std::net::TcpStream,
-    pub peer: SocketAddr,
-    pub local: SocketAddr,
+pub struct Arrival {
+    pub accepted: net::Accepted,
     pub listener: Arc<str>,
+    pub door: Door,
     pub metrics: Arc<ListenerMetrics>,
     /// Dropped when the connection ends: gives back its place in the connection limits.
     pub permit: Box<dyn Send>,
@@ -38,14 +36,14 @@ pub struct Accepted {
 
 /// One thread's inbox.
 struct Shard {
-    inbox: mpsc::UnboundedSender<Accepted>,
+    inbox: mpsc::UnboundedSender<Arrival>,
     open: Arc<AtomicUsize>,
 }
 
 /// All threads.
 pub struct Shards {
     shards: Vec<Shard>,
-    threads: parking_lot::Mutex<Vec<JoinHandle<()>>>,
+    workers: parking_lot::Mutex<Vec<Worker>>,
     stopping: watch::Sender<bool>,
 }
 
@@ -53,35 +51,32 @@ impl Shards {
     pub fn start(count: usize, broker: &Arc<Broker>, limits: ConnectionLimits) -> std::io::Result<Shards> {
         let stopping = watch::Sender::new(false);
         let mut shards = Vec::with_capacity(count);
-        let mut threads = Vec::with_capacity(count);
+        let mut workers = Vec::with_capacity(count);
         for index in 0..count {
             let (inbox, arrivals) = mpsc::unbounded_channel();
             let open = Arc::new(AtomicUsize::new(0));
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let worker = Worker { broker: broker.clone(), limits, open: open.clone(), stopping: stopping.subscribe() };
-            let thread = std::thread::Builder::new()
-                .name(format!("shard-{index}"))
-                .spawn(move || runtime.block_on(worker.run(arrivals)))?;
+            let owner = Owner { broker: broker.clone(), limits, open: open.clone(), stopping: stopping.subscribe() };
+            workers.push(broker.host.workers.start(&format!("shard-{index}"), move || owner.run(arrivals))?);
             shards.push(Shard { inbox, open });
-            threads.push(thread);
         }
-        Ok(Shards { shards, threads: parking_lot::Mutex::new(threads), stopping })
+        Ok(Shards { shards, workers: parking_lot::Mutex::new(workers), stopping })
     }
 
     /// Hands a socket to the thread with the fewest connections.
-    pub fn admit(&self, accepted: Accepted) {
+    pub fn admit(&self, arrival: Arrival) {
         let Some(shard) = self.shards.iter().min_by_key(|shard| shard.open.load(Ordering::Relaxed)) else { return };
         shard.open.fetch_add(1, Ordering::Relaxed);
-        if shard.inbox.send(accepted).is_err() {
+        if shard.inbox.send(arrival).is_err() {
             shard.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Lets every connection finish what is in flight, then ends the threads. Blocks.
-    pub fn stop(&self) {
+    /// Lets every connection finish what is in flight, then ends the threads.
+    pub async fn stop(&self) {
         self.stopping.send_replace(true);
-        for thread in self.threads.lock().drain(..) {
-            if thread.join().is_err() {
+        let workers = std::mem::take(&mut *self.workers.lock());
+        for worker in workers {
+            if !worker.ended().await {
                 tracing::error!("a connection thread panicked");
             }
         }
@@ -91,7 +86,7 @@ impl Shards {
 /// How long connections may take to finish what is in flight when the broker stops.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-struct Worker {
+struct Owner {
     broker: Arc<Broker>,
     limits: ConnectionLimits,
     open: Arc<AtomicUsize>,
@@ -101,8 +96,8 @@ struct Worker {
 /// Numbers connections over all shards and listeners.
 static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(1);
 
-impl Worker {
-    async fn run(self, mut arrivals: mpsc::UnboundedReceiver<Accepted>) {
+impl Owner {
+    async fn run(self, mut arrivals: mpsc::UnboundedReceiver<Arrival>) {
         let mut tasks = tokio::task::JoinSet::new();
         let mut stopping = self.stopping.clone();
         loop {
@@ -110,7 +105,7 @@ impl Worker {
                 biased;
                 _ = stopping.wait_for(|stop| *stop) => break,
                 arrived = arrivals.recv() => match arrived {
-                    Some(accepted) => self.spawn(&mut tasks, accepted),
+                    Some(arrival) => self.spawn(&mut tasks, arrival),
                     None => break,
                 },
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report_panic(ended),
@@ -126,21 +121,16 @@ impl Worker {
         }
     }
 
-    fn spawn(&self, tasks: &mut tokio::task::JoinSet<()>, accepted: Accepted) {
+    fn spawn(&self, tasks: &mut tokio::task::JoinSet<()>, arrival: Arrival) {
         let (broker, limits, open) = (self.broker.clone(), self.limits, self.open.clone());
         let mut stopping = self.stopping.clone();
         tasks.spawn(async move {
-            let _permit = accepted.permit;
-            let _counted = Counted::new(open, accepted.metrics.clone());
-            let info = Arc::new(ConnectionInfo {
-                id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
-                peer: accepted.peer,
-                local: accepted.local,
-                listener: accepted.listener,
-                principal: "User:ANONYMOUS".into(),
-                software: std::sync::OnceLock::new(),
-            });
-            let stream = match TcpStream::from_std(accepted.stream) {
+            let Arrival { accepted, listener, door, metrics, permit } = arrival;
+            let _permit = permit;
+            let _counted = Counted::new(open, metrics.clone());
+            let id = NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed);
+            let info = Arc::new(ConnectionInfo::new(id, accepted.peer, accepted.local, listener, door));
+            let stream = match accepted.stream.attach() {
                 Ok(stream) => stream,
                 Err(error) => {
                     tracing::warn!(peer = %info.peer, %error, "cannot take over an accepted connection");
@@ -148,12 +138,15 @@ impl Worker {
                 }
             };
             let mut connection =
-                Connection::new(stream, info.clone(), broker.clone(), limits.request_bytes_max, accepted.metrics);
+                Connection::new(stream, info.clone(), broker.clone(), limits.request_bytes_max, metrics);
             let stop = async move {
                 let _ = stopping.wait_for(|stop| *stop).await;
             };
             let end = connection.run(limits.idle_max, stop).await;
             refusal::report(&broker, &info, &end);
+            if let Some(node) = info.peer_node.get() {
+                broker.note_peer_gone(node);
+            }
         });
     }
 }

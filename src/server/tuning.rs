@@ -23,8 +23,9 @@ pub struct DescriptorShares {
     pub connections_max: usize,
 }
 
-/// For everything else: listeners, the HTTP server, metadata, checkpoints, files in use beyond the cache's bound.
-const RESERVE: u64 = 256;
+/// For everything else: listeners, connections to other nodes, the HTTP server, metadata, checkpoints, files in use beyond the cache's
+/// bound.
+const RESERVE: u64 = 512;
 
 impl DescriptorShares {
     pub fn of_this_process() -> DescriptorShares {
@@ -53,9 +54,9 @@ mod tests {
             (shares.files_max, shares.connections_max)
         };
         assert_eq!(shares(Some(256)), (64, 128));
-        assert_eq!(shares(Some(2048)), (512, 1280));
-        assert_eq!(shares(Some(20_000)), (4096, 15_648));
-        assert_eq!(shares(Some(1_048_576)), (4096, 1_044_224));
+        assert_eq!(shares(Some(2048)), (512, 1024));
+        assert_eq!(shares(Some(20_000)), (4096, 15_392));
+        assert_eq!(shares(Some(1_048_576)), (4096, 1_043_968));
         assert_eq!(shares(None), (4096, usize::MAX));
     }
 }

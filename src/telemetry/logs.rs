@@ -156,6 +156,10 @@ fn parse(filter: &str) -> Result<Levels, LogError> {
     Ok(own.chain(root).collect())
 }
 
+/// The consensus library speaks of each step and takes a node that is away for an error; the quorum says what matters of it. Who
+/// wants it all gives it a level.
+const QUIET: &str = "openraft";
+
 /// `root=INFO barnabas::api=DEBUG`
 fn shown(levels: &Levels) -> String {
     levels.iter().map(|(target, level)| format!("{target}={level}")).collect::<Vec<_>>().join(" ")
@@ -164,8 +168,9 @@ fn shown(levels: &Levels) -> String {
 fn targets(levels: &Levels) -> Targets {
     let of_all = levels.get(ROOT_LOGGER).map_or(LevelFilter::OFF, |level| threshold(level));
     let own = levels.iter().filter(|(target, _)| *target != ROOT_LOGGER);
-    let store = Targets::new().with_target(STORE, of_all.min(LevelFilter::INFO));
-    store.with_targets(own.map(|(target, level)| (target.clone(), threshold(level)))).with_default(of_all)
+    let quiet = Targets::new().with_target(QUIET, LevelFilter::OFF);
+    let quiet = quiet.with_target(STORE, of_all.min(LevelFilter::INFO));
+    quiet.with_targets(own.map(|(target, level)| (target.clone(), threshold(level)))).with_default(of_all)
 }
 
 /// Nothing is worse than an error here, so FATAL shows errors.

@@ -100,6 +100,9 @@ metrics! {
     GLOBAL_PARTITIONS = Gauge "kafka_controller_kafkacontroller_globalpartitioncount" [] "Partitions in the cluster.";
     OFFLINE_PARTITIONS = Gauge "kafka_controller_kafkacontroller_offlinepartitionscount" [] "Partitions without a leader.";
     NOT_PREFERRED_LEADERS = Gauge "kafka_controller_kafkacontroller_preferredreplicaimbalancecount" [] "Partitions that another than their first replica leads.";
+    UNCLEAN_ELECTIONS = Counter "kafka_controller_controllerstats_uncleanleaderelections_total" [] "Leaders that this node as the controller elected although they were not in sync: records may be lost.";
+    LEADER_ELECTIONS = Counter "barnabas_leader_elections_total" [] "Leaders that this node as the controller elected.";
+    BROKERS_FENCED = Counter "barnabas_brokers_fenced_total" [] "Brokers that this node as the controller fenced because they were gone or silent.";
     METADATA_OFFSET = Gauge "kafka_server_broker_metadata_metrics_last_applied_record_offset" [] "Last metadata record that this broker has applied.";
     BROKER_STATE = Gauge "kafka_server_kafkaserver_brokerstate" [] "1 starting, 2 recovering logs, 3 running, 7 shutting down.";
 

@@ -20,8 +20,8 @@ pub const INTERVAL_MS: u64 = 10_000;
 /// Characters of what a client says about itself that a line shows.
 const TEXT_CHARS_MAX: usize = 80;
 
-/// Characters of what was got and what was expected.
-const DETAIL_CHARS_MAX: usize = 240;
+/// Characters of the reason: our own words, which may have a client's in them.
+const DETAIL_CHARS_MAX: usize = 300;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
@@ -255,14 +255,14 @@ fn say(refusal: &Refusal<'_>, held_back: u64) {
 /// A stranger's text in the message itself: cut, and without control characters that could forge another line. (Fields are quoted by the
 /// log's own format.)
 fn shown(text: &str) -> String {
-    cut_at(text, DETAIL_CHARS_MAX).chars().flat_map(visible).collect()
+    cut_to(text, DETAIL_CHARS_MAX).chars().flat_map(visible).collect()
 }
 
 fn cut(text: &str) -> String {
-    cut_at(text, TEXT_CHARS_MAX)
+    cut_to(text, TEXT_CHARS_MAX)
 }
 
-fn cut_at(text: &str, chars_max: usize) -> String {
+fn cut_to(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

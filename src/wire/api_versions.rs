@@ -55,9 +55,18 @@ fn is_software_word(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-/// The answer without an error.
+/// The answer without an error on a broker's listener.
 pub fn served(version: i16, features: &Features) -> ApiVersionsResponse {
-    let mut response = ApiVersionsResponse::default().with_api_keys(table::served().map(range).collect());
+    listed(table::served(), version, features)
+}
+
+/// The answer without an error on a controller's listener.
+pub fn served_by_controllers(version: i16, features: &Features) -> ApiVersionsResponse {
+    listed(table::served_by_controllers(), version, features)
+}
+
+fn listed(apis: impl Iterator<Item = &'static Api>, version: i16, features: &Features) -> ApiVersionsResponse {
+    let mut response = ApiVersionsResponse::default().with_api_keys(apis.map(range).collect());
     if version >= 3 {
         let shown = features.supported.iter().filter(|feature| version >= 4 || feature.level_min > 0);
         response.supported_features = shown.map(supported_key).collect();

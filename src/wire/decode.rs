@@ -96,16 +96,21 @@ pub fn decode_and_drop(key: i16, version: i16, body: Bytes) -> Result<(), Decode
         DescribeUserScramCredentialsRequest
         AlterUserScramCredentialsRequest
         DescribeQuorumRequest
+        AlterPartitionRequest
         UpdateFeaturesRequest
         DescribeClusterRequest
         DescribeProducersRequest
+        BrokerRegistrationRequest
+        BrokerHeartbeatRequest
         UnregisterBrokerRequest
         DescribeTransactionsRequest
         ListTransactionsRequest
+        AllocateProducerIdsRequest
         ConsumerGroupHeartbeatRequest
         ConsumerGroupDescribeRequest
         GetTelemetrySubscriptionsRequest
         PushTelemetryRequest
+        AssignReplicasToDirsRequest
         ListConfigResourcesRequest
         DescribeTopicPartitionsRequest
         ShareGroupHeartbeatRequest

@@ -24,7 +24,7 @@ impl FrameLimit {
     }
 
     /// Afterwards: `socket.request.max.bytes`.
-    pub fn later(request_bytes_max: usize) -> FrameLimit {
+    pub const fn later(request_bytes_max: usize) -> FrameLimit {
         FrameLimit { bytes_max: request_bytes_max, is_first: false }
     }
 }

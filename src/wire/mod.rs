@@ -5,6 +5,7 @@
 //! [`fetch_response::encode`] where record bytes must not be copied.
 
 pub mod api_versions;
+pub mod client;
 pub mod decode;
 pub mod encode;
 pub mod extended;
@@ -12,6 +13,7 @@ pub mod fetch_response;
 pub mod frame;
 pub mod header;
 pub mod messages;
+pub mod private;
 pub mod response;
 pub mod shape;
 pub mod table;

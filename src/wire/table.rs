@@ -1,7 +1,8 @@
 //! The one table of APIs: key, name, versions, shape of the request, listener, what authorization it needs and whether we serve it.
 //! Everything that depends on an API key reads it from here, so that ApiVersions can never list what is not served.
 
-use super::shape::{Field, cluster, configs, data, groups, security, share, streams, topics, transactions};
+use super::private;
+use super::shape::{Field, cluster, configs, data, groups, nodes, security, share, streams, topics, transactions};
 use super::shape::{ShapeError, ShapeFault, check_body};
 use Operation::{
     Alter, AlterConfigs, ClusterAction, Create, CreateTokens, Delete, Describe, DescribeConfigs, DescribeTokens,
@@ -39,11 +40,17 @@ pub enum Operation {
     DescribeTokens = 14,
 }
 
-/// Where Kafka answers the API. Controller-only APIs are not in the table: clients never see them.
+/// Whom the API is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listener {
+    /// Clients, on listeners of brokers.
     Broker,
+    /// Clients, on listeners of controllers too.
     BrokerAndController,
+    /// Brokers that ask the active controller: Kafka's controller-only APIs. Clients never see them.
+    Controller,
+    /// Nodes of this software among themselves, see [`private`].
+    Nodes,
 }
 
 #[derive(Debug)]
@@ -63,6 +70,8 @@ pub struct Api {
     pub authorization: &'static [(ResourceKind, Operation)],
     /// Whether this build answers it. Others are refused like unknown keys and not advertised.
     pub served: bool,
+    /// Only the active controller can answer it; other nodes hand it on.
+    pub on_controller: bool,
     pub request: &'static [Field],
 }
 
@@ -116,6 +125,22 @@ impl Api {
         self.served = true;
         self
     }
+
+    const fn on_controller(mut self) -> Api {
+        self.on_controller = true;
+        self
+    }
+
+    /// Only for connections of nodes that have said who they are.
+    pub const fn is_for_nodes(&self) -> bool {
+        matches!(self.listener, Listener::Controller | Listener::Nodes)
+    }
+
+    const fn for_brokers(mut self) -> Api {
+        self.listener = Listener::Controller;
+        self.authorization = &[(Cluster, ClusterAction)];
+        self.served()
+    }
 }
 
 /// Flexible in all its versions, for the broker listener, open to everybody and not served, until said otherwise.
@@ -130,22 +155,33 @@ const fn api(key: i16, name: &'static str, version_min: i16, version_max: i16, r
         listener: Listener::Broker,
         authorization: &[],
         served: false,
+        on_controller: false,
         request,
     }
 }
 
-/// The API of a key, `None` for keys that no client of a broker may use.
+/// The API of a key, `None` for keys that nobody may use.
 pub fn lookup(key: i16) -> Option<&'static Api> {
+    if key > KEY_MAX {
+        return private::lookup(key);
+    }
     let index = (*INDEX.get(usize::try_from(key).ok()?)?)?;
     APIS.get(usize::from(index))
 }
 
-/// The APIs that this build answers, in key order.
+/// The APIs that this build answers to clients of brokers, in key order.
 pub fn served() -> impl Iterator<Item = &'static Api> {
-    APIS.iter().filter(|api| api.served)
+    APIS.iter().filter(|api| api.served && !api.is_for_nodes())
+}
+
+/// The APIs that this build answers to clients of a controller's listener, in key order. Kafka's list has Fetch, too, for its metadata
+/// log; ours is not fetched.
+pub fn served_by_controllers() -> impl Iterator<Item = &'static Api> {
+    served().filter(|api| api.listener == Listener::BrokerAndController && api.key != keys::FETCH)
 }
 
 const KEYS_MAX: usize = 95;
+const KEY_MAX: i16 = KEYS_MAX as i16 - 1;
 
 /// Position in [`APIS`] by key.
 static INDEX: [Option<u8>; KEYS_MAX] = {
@@ -209,16 +245,21 @@ pub mod keys {
     pub const DESCRIBE_USER_SCRAM_CREDENTIALS: i16 = 50;
     pub const ALTER_USER_SCRAM_CREDENTIALS: i16 = 51;
     pub const DESCRIBE_QUORUM: i16 = 55;
+    pub const ALTER_PARTITION: i16 = 56;
     pub const UPDATE_FEATURES: i16 = 57;
     pub const DESCRIBE_CLUSTER: i16 = 60;
     pub const DESCRIBE_PRODUCERS: i16 = 61;
+    pub const BROKER_REGISTRATION: i16 = 62;
+    pub const BROKER_HEARTBEAT: i16 = 63;
     pub const UNREGISTER_BROKER: i16 = 64;
     pub const DESCRIBE_TRANSACTIONS: i16 = 65;
     pub const LIST_TRANSACTIONS: i16 = 66;
+    pub const ALLOCATE_PRODUCER_IDS: i16 = 67;
     pub const CONSUMER_GROUP_HEARTBEAT: i16 = 68;
     pub const CONSUMER_GROUP_DESCRIBE: i16 = 69;
     pub const GET_TELEMETRY_SUBSCRIPTIONS: i16 = 71;
     pub const PUSH_TELEMETRY: i16 = 72;
+    pub const ASSIGN_REPLICAS_TO_DIRS: i16 = 73;
     pub const LIST_CONFIG_RESOURCES: i16 = 74;
     pub const DESCRIBE_TOPIC_PARTITIONS: i16 = 75;
     pub const SHARE_GROUP_HEARTBEAT: i16 = 76;
@@ -241,7 +282,7 @@ pub mod keys {
     pub const UNREGISTER_CONTROLLER: i16 = 94;
 }
 
-pub static APIS: [Api; 79] = [
+pub static APIS: [Api; 84] = [
     api(0, "Produce", 3, 13, data::PRODUCE).flexible_from(9).advertised_from(0).needs(&[(Topic, Write)]).served(),
     api(1, "Fetch", 4, 18, data::FETCH).flexible_from(12).also_controller().needs(&[(Topic, Read)]).served(),
     api(2, "ListOffsets", 1, 11, data::LIST_OFFSETS).flexible_from(6).needs(&[(Topic, Describe)]).served(),
@@ -270,12 +311,14 @@ pub static APIS: [Api; 79] = [
         .flexible_from(5)
         .also_controller()
         .needs(&[(Cluster, Create), (Topic, Create)])
-        .served(),
+        .served()
+        .on_controller(),
     api(20, "DeleteTopics", 1, 6, topics::DELETE_TOPICS)
         .flexible_from(4)
         .also_controller()
         .needs(&[(Topic, Delete)])
-        .served(),
+        .served()
+        .on_controller(),
     api(21, "DeleteRecords", 0, 2, data::DELETE_RECORDS).flexible_from(2).needs(&[(Topic, Delete)]).served(),
     api(22, "InitProducerId", 0, 5, data::INIT_PRODUCER_ID)
         .flexible_from(2)
@@ -303,8 +346,16 @@ pub static APIS: [Api; 79] = [
         .also_controller()
         .needs(&[(Cluster, Describe)])
         .served(),
-    api(30, "CreateAcls", 1, 3, security::CREATE_ACLS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]),
-    api(31, "DeleteAcls", 1, 3, security::DELETE_ACLS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]),
+    api(30, "CreateAcls", 1, 3, security::CREATE_ACLS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
+    api(31, "DeleteAcls", 1, 3, security::DELETE_ACLS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
     api(32, "DescribeConfigs", 1, 4, configs::DESCRIBE_CONFIGS)
         .flexible_from(4)
         .also_controller()
@@ -314,7 +365,8 @@ pub static APIS: [Api; 79] = [
         .flexible_from(2)
         .also_controller()
         .needs(&[(Cluster, AlterConfigs), (Topic, AlterConfigs), (Group, AlterConfigs)])
-        .served(),
+        .served()
+        .on_controller(),
     api(34, "AlterReplicaLogDirs", 1, 2, topics::ALTER_REPLICA_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Alter)]),
     api(35, "DescribeLogDirs", 1, 5, topics::DESCRIBE_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Describe)]).served(),
     api(36, "SaslAuthenticate", 0, 2, security::SASL_AUTHENTICATE).flexible_from(2).also_controller(),
@@ -322,7 +374,8 @@ pub static APIS: [Api; 79] = [
         .flexible_from(2)
         .also_controller()
         .needs(&[(Topic, Alter)])
-        .served(),
+        .served()
+        .on_controller(),
     api(38, "CreateDelegationToken", 1, 3, security::CREATE_DELEGATION_TOKEN)
         .flexible_from(2)
         .also_controller()
@@ -334,18 +387,28 @@ pub static APIS: [Api; 79] = [
         .also_controller()
         .needs(&[(DelegationToken, Describe), (User, DescribeTokens)]),
     api(42, "DeleteGroups", 0, 3, groups::DELETE_GROUPS).flexible_from(2).needs(&[(Group, Delete)]).served(),
-    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS).flexible_from(2).also_controller().needs(&[(Cluster, Alter)]),
+    api(43, "ElectLeaders", 0, 2, topics::ELECT_LEADERS)
+        .flexible_from(2)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(44, "IncrementalAlterConfigs", 0, 1, configs::INCREMENTAL_ALTER_CONFIGS)
         .flexible_from(1)
         .also_controller()
         .needs(&[(Cluster, AlterConfigs), (Topic, AlterConfigs), (Group, AlterConfigs)])
-        .served(),
+        .served()
+        .on_controller(),
     api(45, "AlterPartitionReassignments", 0, 1, topics::ALTER_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Alter)]),
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(46, "ListPartitionReassignments", 0, 0, topics::LIST_PARTITION_REASSIGNMENTS)
         .also_controller()
-        .needs(&[(Cluster, Describe)]),
+        .needs(&[(Cluster, Describe)])
+        .served()
+        .on_controller(),
     api(47, "OffsetDelete", 0, 0, groups::OFFSET_DELETE)
         .never_flexible()
         .needs(&[(Group, Delete), (Topic, Read)])
@@ -356,25 +419,43 @@ pub static APIS: [Api; 79] = [
     api(49, "AlterClientQuotas", 0, 1, configs::ALTER_CLIENT_QUOTAS)
         .flexible_from(1)
         .also_controller()
-        .needs(&[(Cluster, AlterConfigs)]),
+        .needs(&[(Cluster, AlterConfigs)])
+        .on_controller(),
     api(50, "DescribeUserScramCredentials", 0, 0, security::DESCRIBE_USER_SCRAM_CREDENTIALS)
         .also_controller()
         .needs(&[(Cluster, Describe)]),
     api(51, "AlterUserScramCredentials", 0, 0, security::ALTER_USER_SCRAM_CREDENTIALS)
         .also_controller()
-        .needs(&[(Cluster, Alter)]),
-    api(55, "DescribeQuorum", 0, 2, cluster::DESCRIBE_QUORUM).also_controller().needs(&[(Cluster, Describe)]).served(),
-    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES).also_controller().needs(&[(Cluster, Alter)]).served(),
+        .needs(&[(Cluster, Alter)])
+        .on_controller(),
+    api(55, "DescribeQuorum", 0, 2, cluster::DESCRIBE_QUORUM)
+        .also_controller()
+        .needs(&[(Cluster, Describe)])
+        .served()
+        .on_controller(),
+    api(56, "AlterPartition", 2, 3, nodes::ALTER_PARTITION).flexible_from(0).for_brokers(),
+    api(57, "UpdateFeatures", 0, 2, cluster::UPDATE_FEATURES)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(60, "DescribeCluster", 0, 2, cluster::DESCRIBE_CLUSTER)
         .also_controller()
         .needs(&[(Cluster, Describe)])
         .served(),
     api(61, "DescribeProducers", 0, 0, data::DESCRIBE_PRODUCERS).needs(&[(Topic, Read)]).served(),
-    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER).also_controller().needs(&[(Cluster, Alter)]).served(),
+    api(62, "BrokerRegistration", 0, 4, nodes::BROKER_REGISTRATION).for_brokers(),
+    api(63, "BrokerHeartbeat", 0, 1, nodes::BROKER_HEARTBEAT).for_brokers(),
+    api(64, "UnregisterBroker", 0, 0, cluster::UNREGISTER_BROKER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(65, "DescribeTransactions", 0, 0, transactions::DESCRIBE_TRANSACTIONS)
         .needs(&[(TransactionalId, Describe)])
         .served(),
     api(66, "ListTransactions", 0, 2, transactions::LIST_TRANSACTIONS).needs(&[(TransactionalId, Describe)]).served(),
+    api(67, "AllocateProducerIds", 0, 0, nodes::ALLOCATE_PRODUCER_IDS).for_brokers(),
     api(68, "ConsumerGroupHeartbeat", 0, 1, groups::CONSUMER_GROUP_HEARTBEAT)
         .needs(&[(Group, Read), (Topic, Describe)]),
     api(69, "ConsumerGroupDescribe", 0, 1, groups::CONSUMER_GROUP_DESCRIBE)
@@ -382,14 +463,23 @@ pub static APIS: [Api; 79] = [
         .served(),
     api(71, "GetTelemetrySubscriptions", 0, 0, configs::GET_TELEMETRY_SUBSCRIPTIONS),
     api(72, "PushTelemetry", 0, 0, configs::PUSH_TELEMETRY),
+    api(73, "AssignReplicasToDirs", 0, 0, nodes::ASSIGN_REPLICAS_TO_DIRS).for_brokers(),
     api(74, "ListConfigResources", 0, 1, configs::LIST_CONFIG_RESOURCES).needs(&[(Cluster, DescribeConfigs)]).served(),
     api(75, "DescribeTopicPartitions", 0, 0, topics::DESCRIBE_TOPIC_PARTITIONS).needs(&[(Topic, Describe)]).served(),
     api(76, "ShareGroupHeartbeat", 1, 1, share::SHARE_GROUP_HEARTBEAT).needs(&[(Group, Read), (Topic, Describe)]),
     api(77, "ShareGroupDescribe", 1, 1, share::SHARE_GROUP_DESCRIBE).needs(&[(Group, Describe), (Topic, Describe)]),
     api(78, "ShareFetch", 1, 2, share::SHARE_FETCH).needs(&[(Group, Read), (Topic, Read)]),
     api(79, "ShareAcknowledge", 1, 2, share::SHARE_ACKNOWLEDGE).needs(&[(Group, Read), (Topic, Read)]),
-    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served(),
-    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER).also_controller().needs(&[(Cluster, Alter)]).served(),
+    api(80, "AddRaftVoter", 0, 1, cluster::ADD_RAFT_VOTER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
+    api(81, "RemoveRaftVoter", 0, 0, cluster::REMOVE_RAFT_VOTER)
+        .also_controller()
+        .needs(&[(Cluster, Alter)])
+        .served()
+        .on_controller(),
     api(83, "InitializeShareGroupState", 0, 0, share::INITIALIZE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(84, "ReadShareGroupState", 0, 0, share::READ_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
     api(85, "WriteShareGroupState", 0, 1, share::WRITE_SHARE_GROUP_STATE).needs(&[(Cluster, ClusterAction)]),
@@ -409,7 +499,8 @@ pub static APIS: [Api; 79] = [
     api(94, "UnregisterController", 0, 0, cluster::UNREGISTER_CONTROLLER)
         .also_controller()
         .needs(&[(Cluster, Alter)])
-        .served(),
+        .served()
+        .on_controller(),
 ];
 
 #[cfg(test)]
@@ -423,7 +514,7 @@ mod tests {
             assert_eq!(lookup(api.key).map(|found| found.name), Some(api.name));
             assert!(api.version_min <= api.version_max, "{}", api.name);
         }
-        for key in [-1, 4, 7, 52, 62, 67, 82, 95, i16::MAX, i16::MIN] {
+        for key in [-1, 4, 7, 52, 70, 82, 95, i16::MAX, i16::MIN] {
             assert!(lookup(key).is_none(), "{key}");
         }
     }

@@ -66,6 +66,7 @@ mod tests {
             rack: None,
             directories: Vec::new(),
             fenced,
+            ..BrokerRegistration::default()
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::{Offset, PartitionIndex};
 use crate::coordinator::group::GroupCoordinator;
-use crate::replica::{Partition, Partitions};
+use crate::replica::Partitions;
 use crate::telemetry::Page;
 use crate::telemetry::samples::{GroupOffsetSample, GroupSample};
 
@@ -17,8 +17,8 @@ pub fn write(groups: &GroupCoordinator, partitions: &Partitions, page: &mut Page
         committed.entry((topic.to_owned(), partition)).or_default().push((group.to_owned(), offset));
     });
     for ((topic, partition), of_groups) in &committed {
-        let view = partitions.partition(topic, *partition).and_then(|found| found.view_if_open());
-        let high_watermark = view.map(|view| Partition::high_watermark(&view));
+        let found = partitions.partition(topic, *partition);
+        let high_watermark = found.and_then(|found| found.view_if_open().map(|view| found.readable_below(&view)));
         for (group, offset) in of_groups {
             page.group_offset(&GroupOffsetSample {
                 group,

@@ -5,9 +5,11 @@ mod groups;
 mod partitions;
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use crate::api::Broker;
+use crate::controller::ControllerCounts;
 use crate::telemetry::{Page, ScrapeSource, names};
 
 /// Everything that is computed when asked: the cluster, logs, offsets, groups and their lag.
@@ -31,8 +33,20 @@ impl ScrapeSource for BrokerSource {
         };
         let image = broker.image();
         cluster::write(&image, broker.options.node_id, self.bound, page);
+        write_controller(broker.controller.counts(), page);
         partitions::write(&broker.partitions, &image, broker.options.node_id, page);
         groups::write(&broker.groups, &broker.partitions, page);
         page.add(&names::FETCH_SESSIONS, &[], broker.fetch_sessions.len() as f64);
+    }
+}
+
+fn write_controller(counts: &ControllerCounts, page: &mut Page) {
+    let all = [
+        (&names::UNCLEAN_ELECTIONS, &counts.unclean_elections),
+        (&names::LEADER_ELECTIONS, &counts.elections),
+        (&names::BROKERS_FENCED, &counts.brokers_fenced),
+    ];
+    for (name, count) in all {
+        page.add(name, &[], count.load(Ordering::Relaxed) as f64);
     }
 }

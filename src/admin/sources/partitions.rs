@@ -1,9 +1,9 @@
 //! The logs on this broker, with what the image says of their replicas.
 
-use crate::base::{BrokerId, PartitionIndex};
+use crate::base::{BrokerId, Offset, PartitionIndex};
 use crate::log::LogView;
 use crate::metadata::{Image, PartitionState};
-use crate::replica::{Partition, Partitions, TopicReplicas};
+use crate::replica::{Partitions, TopicReplicas};
 use crate::telemetry::Page;
 use crate::telemetry::samples::{LogDirSample, PartitionSample};
 
@@ -19,9 +19,13 @@ pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &m
         for (index, state) in cluster_topic.indexed() {
             let led_here = state.leader == node_id;
             // A scrape opens no logs: the housekeeper does, at its own pace.
-            match topic.partition(index).map(|partition| partition.view_if_open().filter(|_| !offline)) {
-                Some(Some(view)) => page.partition(&sample(&topic, index, &view, state, led_here)),
-                Some(None) => page.partition_without_log(led_here, offline),
+            let partition = topic.partition(index);
+            match partition.map(|partition| (partition, partition.view_if_open().filter(|_| !offline))) {
+                Some((partition, Some(view))) => {
+                    let high_watermark = partition.readable_below(&view);
+                    page.partition(&sample(&topic, index, &view, high_watermark, state, led_here));
+                }
+                Some((_, None)) => page.partition_without_log(led_here, offline),
                 None => {}
             }
         }
@@ -39,6 +43,7 @@ fn sample<'a>(
     topic: &'a TopicReplicas,
     partition: PartitionIndex,
     view: &LogView,
+    high_watermark: Offset,
     state: &PartitionState,
     led_here: bool,
 ) -> PartitionSample<'a> {
@@ -49,7 +54,7 @@ fn sample<'a>(
         segments: view.segments.len(),
         log_start_offset: view.log_start_offset,
         log_end_offset: view.log_end_offset,
-        high_watermark: Partition::high_watermark(view),
+        high_watermark,
         leader: state.leader,
         led_here,
         leader_is_preferred: state.replicas.first() == Some(&state.leader),

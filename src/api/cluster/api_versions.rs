@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::api::{Broker, ClientSoftware, Refused, RequestContext};
+use crate::api::{Broker, ClientSoftware, Door, Refused, RequestContext};
 use crate::controller::decide::features::SUPPORTED_FEATURES;
 use crate::metadata::Image;
-use crate::wire::api_versions::{Features, FinalizedFeature, SupportedFeature, judge, refused, served};
+use crate::wire::api_versions::{
+    Features, FinalizedFeature, SupportedFeature, judge, refused, served, served_by_controllers,
+};
 use crate::wire::messages::{ApiVersionsRequest, ApiVersionsResponse, StrBytes};
 
 /// The first version that names the client's library.
@@ -24,7 +26,10 @@ pub async fn handle(
         return Ok(refused(error));
     }
     introduce(broker, context, &request);
-    Ok(served(context.api_version, &features(&image)))
+    Ok(match context.connection.door {
+        Door::Broker => served(context.api_version, &features(&image)),
+        Door::Controller => served_by_controllers(context.api_version, &features(&image)),
+    })
 }
 
 /// Keeps what the client says of its library, for log lines and the count of libraries. Only the first word counts.

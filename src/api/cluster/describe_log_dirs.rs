@@ -73,12 +73,15 @@ fn log_dir(partitions: &Partitions) -> LogDir {
     for topic in partitions.topics() {
         for partition in topic.partitions.iter().flatten() {
             let name = &partition.identity.topic_partition;
-            let size_bytes = partition.view().map_or(0, |view| view.size_bytes());
+            let view = partition.view();
+            let size_bytes = view.as_ref().map_or(0, |view| view.size_bytes());
+            // What a follower knows of the leader's log is its high watermark.
+            let lag = view.map_or(0, |view| partition.high_watermark().saturating_sub(view.log_end_offset));
             replicas.push(ReplicaSize {
                 topic: name.topic.clone(),
                 partition: name.partition,
                 size_bytes,
-                offset_lag: 0,
+                offset_lag: lag.max(0),
             });
         }
     }

@@ -28,7 +28,12 @@ pub async fn handle(
         let description = quorum.describe();
         response.topics = vec![topic(topic_name::CLUSTER_METADATA, vec![partition(&description, version)])];
         if version >= 2 {
-            response.nodes = description.voters.iter().map(|voter| node(broker, context, voter)).collect();
+            response.nodes = description
+                .voters
+                .iter()
+                .chain(&description.observers)
+                .map(|voter| node(broker, context, voter))
+                .collect();
         }
     } else {
         response.topics = request.topics.iter().map(|asked| unknown(asked, version)).collect();
@@ -54,6 +59,7 @@ fn partition(description: &QuorumDescription, version: i16) -> PartitionData {
         .with_leader_epoch(description.leader_epoch)
         .with_high_watermark(description.high_watermark)
         .with_current_voters(description.voters.iter().map(|voter| replica(voter, version)).collect())
+        .with_observers(description.observers.iter().map(|observer| replica(observer, version)).collect())
 }
 
 fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
@@ -69,8 +75,14 @@ fn replica(voter: &VoterDescription, version: i16) -> ReplicaState {
     state
 }
 
-/// A voter is reached where its broker is; one that advertises no host, where this client reached us.
+/// A voter is reached at its controller's address, or, when it has none of its own, where its broker is: at a host that it does not advertise
+/// where this client reached us.
 fn node(broker: &Broker, context: &RequestContext, voter: &VoterDescription) -> Node {
+    let controllers = broker.options.controller_listener.as_deref().zip(voter.address.as_ref());
+    if let Some((name, address)) = controllers {
+        let listener = Listener::default().with_name(text(name)).with_host(text(&address.host)).with_port(address.port);
+        return Node::default().with_node_id(BrokerId(voter.id)).with_listeners(vec![listener]);
+    }
     let image = broker.controller.quorum().image();
     let endpoints = image.broker(voter.id).map(|broker| broker.endpoints.as_slice()).unwrap_or_default();
     let reached = broker.options.endpoint_for(context).0;

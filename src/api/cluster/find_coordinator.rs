@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{message, nodes, quorum_refusal};
+use super::{message, nodes};
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::{NO_BROKER, partition_for_key};
 use crate::base::{ErrorCode, TopicId};
@@ -79,10 +79,7 @@ async fn try_find(broker: &Arc<Broker>, context: &RequestContext, kind: i8, key:
             return Err(Refusal::new(ErrorCode::INVALID_REQUEST, sentence));
         }
     };
-    if let Some(outcome) =
-        broker.controller.ensure_internal_topic(topic).await.map_err(|error| quorum_refusal(&error))?
-        && let Err(refusal) = outcome.result
-    {
+    if let Err(refusal) = broker.ensure_internal_topic(topic).await {
         tracing::warn!(topic, reason = refusal.message, "an internal topic cannot be made");
         return Err(Refusal { code: ErrorCode::COORDINATOR_NOT_AVAILABLE, ..refusal });
     }

@@ -20,7 +20,9 @@ use crate::wire::messages::StrBytes;
 /// What a client is told when the quorum does not take a proposal.
 pub fn quorum_refusal(error: &QuorumError) -> Refusal {
     let code = match error {
-        QuorumError::Closed => ErrorCode::NOT_CONTROLLER,
+        QuorumError::Closed | QuorumError::NotLeader { .. } | QuorumError::Stale { .. } => ErrorCode::NOT_CONTROLLER,
+        QuorumError::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+        QuorumError::BadRequest(_) | QuorumError::Membership(_) => ErrorCode::INVALID_REQUEST,
         QuorumError::Refused(_) => ErrorCode::INVALID_REQUEST,
         QuorumError::Storage(_)
         | QuorumError::Damaged { .. }

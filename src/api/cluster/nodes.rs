@@ -25,7 +25,11 @@ pub fn node(broker: &BrokerRegistration, options: &BrokerOptions, context: &Requ
         options.endpoint_for(context)
     } else {
         let endpoint = broker.endpoint(&context.connection.listener)?;
-        (endpoint.host.as_str().into(), endpoint.port)
+        match endpoint.host.as_str() {
+            // It advertises no host, so it can only be where this client reached a broker already.
+            "" => (context.connection.local.ip().to_string().into(), endpoint.port),
+            host => (host.into(), endpoint.port),
+        }
     };
     Some(Node {
         id: broker.id,

@@ -1,30 +1,29 @@
-//! AddRaftVoter (key 80) and RemoveRaftVoter (key 81), KIP-853. The quorum has one voter and cannot change yet; requests for another
-//! cluster or about voters that do not exist get the codes that Kafka gives.
+//! AddRaftVoter (key 80) and RemoveRaftVoter (key 81), KIP-853: who has a vote in the metadata quorum. A node that is to get one runs
+//! already and has been reached before anything is changed; it votes once it has everything.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::message;
+use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
-use crate::base::ErrorCode;
+use crate::base::{BrokerId, ErrorCode, NodeAddress};
 use crate::controller::Refusal;
 use crate::wire::messages::{
     AddRaftVoterRequest, AddRaftVoterResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, StrBytes,
 };
+
+/// How long the new voter may take to say hello.
+const HELLO_MAX: Duration = Duration::from_secs(2);
 
 pub async fn handle_add(
     broker: &Arc<Broker>,
     _: &RequestContext,
     request: AddRaftVoterRequest,
 ) -> Result<AddRaftVoterResponse, Refused> {
-    let voter = request.voter_id;
-    let refusal = check_cluster(broker, request.cluster_id.as_ref()).err().unwrap_or_else(|| {
-        if voter == broker.options.node_id {
-            let sentence = format!("{voter} is a voter already");
-            return Refusal::new(ErrorCode::DUPLICATE_VOTER, sentence);
-        }
-        let sentence = "This quorum has one voter and cannot take another";
-        Refusal::new(ErrorCode::INVALID_REQUEST, sentence)
-    });
+    let refusal = match add(broker, &request).await {
+        Ok(()) => return Ok(AddRaftVoterResponse::default()),
+        Err(refusal) => refusal,
+    };
     Ok(AddRaftVoterResponse {
         error_code: refusal.code.code(),
         error_message: message(&refusal),
@@ -32,19 +31,52 @@ pub async fn handle_add(
     })
 }
 
+async fn add(broker: &Arc<Broker>, request: &AddRaftVoterRequest) -> Result<(), Refusal> {
+    check_cluster(broker, request.cluster_id.as_ref())?;
+    let id = request.voter_id;
+    if is_voter(broker, id) {
+        return Err(Refusal::new(ErrorCode::DUPLICATE_VOTER, format!("{id} is a voter already")));
+    }
+    let listener = request.listeners.first();
+    let listener = listener.ok_or_else(|| invalid(format!("No listener of {id} is named")))?;
+    let address = NodeAddress::new(listener.host.to_string(), listener.port);
+    match broker.peers.meet(&address, HELLO_MAX).await {
+        Ok(answer) if answer.identity.node_id == id => {}
+        Ok(answer) => {
+            return Err(invalid(format!("At {address} there is node {}, not {id}", answer.identity.node_id)));
+        }
+        Err(error) => return Err(invalid(format!("Node {id} does not answer: {error}"))),
+    }
+    broker.controller.quorum().add_voter(id, address).await.map_err(|error| quorum_refusal(&error))
+}
+
 pub async fn handle_remove(
     broker: &Arc<Broker>,
     _: &RequestContext,
     request: RemoveRaftVoterRequest,
 ) -> Result<RemoveRaftVoterResponse, Refused> {
-    let voter = request.voter_id;
-    let refusal = check_cluster(broker, request.cluster_id.as_ref()).err().unwrap_or_else(|| {
-        if voter == broker.options.node_id {
-            return Refusal::new(ErrorCode::INVALID_REQUEST, "The only voter cannot be removed");
-        }
-        Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{voter} is not among the voters"))
-    });
+    let refusal = match remove(broker, &request).await {
+        Ok(()) => return Ok(RemoveRaftVoterResponse::default()),
+        Err(refusal) => refusal,
+    };
     Ok(RemoveRaftVoterResponse::default().with_error_code(refusal.code.code()).with_error_message(message(&refusal)))
+}
+
+async fn remove(broker: &Broker, request: &RemoveRaftVoterRequest) -> Result<(), Refusal> {
+    check_cluster(broker, request.cluster_id.as_ref())?;
+    let id = request.voter_id;
+    if !is_voter(broker, id) {
+        return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{id} is not among the voters")));
+    }
+    broker.controller.quorum().remove_voter(id).await.map_err(|error| quorum_refusal(&error))
+}
+
+fn is_voter(broker: &Broker, id: BrokerId) -> bool {
+    broker.controller.quorum().describe().voters.iter().any(|voter| voter.id == id)
+}
+
+fn invalid(sentence: String) -> Refusal {
+    Refusal::new(ErrorCode::INVALID_REQUEST, sentence)
 }
 
 fn check_cluster(broker: &Broker, named: Option<&StrBytes>) -> Result<(), Refusal> {

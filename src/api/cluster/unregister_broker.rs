@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
+use crate::base::BrokerId;
 use crate::wire::messages::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 
 pub async fn handle(
@@ -11,7 +12,12 @@ pub async fn handle(
     _: &RequestContext,
     request: UnregisterBrokerRequest,
 ) -> Result<UnregisterBrokerResponse, Refused> {
-    let refusal = match broker.controller.unregister_broker(request.broker_id.0).await {
+    let id = request.broker_id.0;
+    let refusal = match broker.controller.unregister_broker(id).await {
+        Ok(None) => {
+            stop_telling(broker, id);
+            None
+        }
         Ok(refusal) => refusal,
         Err(error) => Some(quorum_refusal(&error)),
     };
@@ -20,4 +26,17 @@ pub async fn handle(
         response = response.with_error_code(refusal.code.code()).with_error_message(message(&refusal));
     }
     Ok(response)
+}
+
+/// A broker that is gone for good need not be told of the metadata any more. A controller with a vote stays where it is.
+fn stop_telling(broker: &Broker, id: BrokerId) {
+    let quorum = broker.controller.quorum().clone();
+    if quorum.describe().voters.iter().any(|voter| voter.id == id) {
+        return;
+    }
+    tokio::spawn(async move {
+        if let Err(error) = quorum.remove_learner(id).await {
+            tracing::info!(broker = id, %error, "an unregistered broker is still told of the metadata");
+        }
+    });
 }

@@ -17,6 +17,9 @@ use crate::telemetry::Reason;
 use crate::telemetry::logs::{self, LogControl};
 use crate::wire::messages::StrBytes;
 
+/// The kind of resource whose changes stay on the node that was asked.
+pub const BROKER_LOGGER: i8 = 8;
+
 /// What this node knows when it looks at configs.
 #[derive(Clone, Copy)]
 struct View<'a> {
@@ -52,9 +55,11 @@ async fn change(
     context: &RequestContext,
     validate_only: bool,
     keys: &ChangedKeys,
-    decide: impl FnOnce(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
+    decide: impl Fn(&Image, &ConfigChange<'_>) -> Decision<ConfigReply> + Send + 'static,
 ) -> Result<Vec<ResourceOutcome>, Refused> {
-    let (node_id, fixed) = (broker.options.node_id, broker.options.static_properties.clone());
+    // A broker's own settings are changed through that broker, which hands the request on.
+    let node_id = context.connection.forwarded_by.unwrap_or(broker.options.node_id);
+    let fixed = broker.options.static_properties.clone();
     let decide = move |image: &Image| {
         let below = BrokerLayers::of(image, node_id, &*fixed);
         decide(image, &ConfigChange { node_id, below, loggers: logs::LOGGERS })

@@ -1,32 +1,42 @@
 //! Fetch (key 1), v4 to v18. Answers at once when there are enough bytes, an error, or nothing asked; else waits for any of the
 //! partitions to move, or for `max_wait_ms`.
 //!
-//! v7 sessions (KIP-227), v9 leader epoch check (KIP-320), v11 rack (KIP-392; no other replica is ever preferred yet), v12 diverging
-//! epochs (KIP-595), v13 topic ids (KIP-516), v15 replica state (KIP-903), v16 node endpoints (KIP-951), v17 directory ids, v18
-//! high watermark. Record bytes leave as file regions and are not copied.
+//! v7 sessions (KIP-227), v9 leader epoch check (KIP-320), v11 rack and reading from followers (KIP-392), v12 diverging epochs (KIP-595),
+//! v13 topic ids (KIP-516), v15 replica state (KIP-903), v16 node endpoints (KIP-951), v17 directory ids, v18 high watermark (of the
+//! metadata quorum, which is not fetched here). Record bytes leave as file regions and are not copied.
+//!
+//! A follower's fetch is the same path, plus a note to the leader's machine. It reads to the end of the log, and is also answered when
+//! the high watermark moved past what its session was told, so that followers are never a round trip behind.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::answer::{Answer, Response};
-use crate::api::data::fetch_read::{PartitionAnswer, Reading, read_partition};
+use crate::api::data::fetch_read::{PartitionAnswer, Reader, Reading, note_follower, read_partition};
 use crate::api::data::fetch_session::{PartitionKey, Resolved, SessionRequest, Told, TopicKey, Wanted};
+use crate::api::data::leader_hints;
 use crate::api::{Broker, Refused, RequestContext};
-use crate::base::{ErrorCode, TopicId};
+use crate::base::ids::NO_OFFSET;
+use crate::base::{BrokerId, ErrorCode, TopicId};
 use crate::host::task;
 use crate::replica::Waiter;
 use crate::telemetry::Reason;
-use crate::wire::fetch_response::{self, FetchReply, TopicReply};
+use crate::wire::fetch_response::{self, CurrentLeader, FetchReply, NodeEndpoint, TopicReply};
 use crate::wire::messages::{FetchRequest, StrBytes};
 use crate::wire::table::keys;
 
 /// First version that names topics by id.
 const TOPIC_ID_VERSION: i16 = 13;
 
+/// First version that carries the state of a replica, its broker epoch above all.
+const REPLICA_STATE_VERSION: i16 = 15;
+
+/// First version whose clients may read from followers, and are told which.
+const FOLLOWERS_VERSION: i16 = 11;
+
 /// The request as the rest of this file sees it, holding nothing of the frame's memory.
 struct Fetch {
-    version: i16,
-    correlation_id: i32,
+    context: RequestContext,
     resolved: Resolved,
     reading: Reading,
     wait: Duration,
@@ -35,23 +45,30 @@ struct Fetch {
 
 pub fn handle(broker: &Arc<Broker>, context: &RequestContext, request: &FetchRequest) -> Answer {
     let now = broker.host.clock.monotonic_ms();
-    let session = session_request(broker, context, request);
+    let reader = match reader(broker, context, request) {
+        Ok(reader) => reader,
+        Err(error) => return now_or_close(refusal(context, error)),
+    };
+    let session = session_request(broker, context, request, &reader);
     let resolved = match broker.fetch_sessions.resolve(session, random_session_id(broker), now) {
         Ok(resolved) => resolved,
         Err(error) => return now_or_close(refusal(context, error)),
     };
     let fetch = Fetch {
-        version: context.api_version,
-        correlation_id: context.correlation_id,
+        context: context.clone(),
         resolved,
         reading: Reading {
             bytes_max: usize::try_from(request.max_bytes.min(broker.options.fetch_bytes_max)).unwrap_or(0),
             read_committed: request.isolation_level == 1,
             by_id: context.api_version >= TOPIC_ID_VERSION,
+            reader,
         },
         wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         bytes_min: usize::try_from(request.min_bytes).unwrap_or(0),
     };
+    if let Reader::Replica { .. } = fetch.reading.reader {
+        fetch.note_follower(broker);
+    }
     let answers = fetch.read(broker);
     if fetch.is_enough(&answers) {
         return now_or_close(fetch.respond(broker, answers));
@@ -60,7 +77,37 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, request: &FetchReq
     Answer::Later(Box::pin(async move { fetch.wait(&broker).await.map(Some) }))
 }
 
+/// Who asks. Only a node of the cluster that has shown itself may be a replica, and only itself, in its newest life (B8).
+fn reader(broker: &Broker, context: &RequestContext, request: &FetchRequest) -> Result<Reader, ErrorCode> {
+    let (id, epoch) = if context.api_version >= REPLICA_STATE_VERSION {
+        (request.replica_state.replica_id.0, request.replica_state.replica_epoch)
+    } else {
+        (request.replica_id.0, -1)
+    };
+    if id < 0 {
+        return Ok(Reader::Consumer {
+            knows_followers: context.api_version >= FOLLOWERS_VERSION,
+            rack: (!request.rack_id.is_empty()).then(|| request.rack_id.as_str().into()),
+            connection: context.connection.id,
+        });
+    }
+    if context.connection.peer_node.get().is_none_or(|node| node.node_id != id) {
+        return Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
+    }
+    if broker.partitions.image().broker(id).is_some_and(|registered| epoch < registered.epoch) {
+        return Err(ErrorCode::STALE_BROKER_EPOCH);
+    }
+    Ok(Reader::Replica { id, epoch })
+}
+
 impl Fetch {
+    /// Tells the leader's machines how far the follower is: once, before anything is read, so that the answer has what follows of it.
+    fn note_follower(&self, broker: &Broker) {
+        for (key, wanted) in &self.resolved.partitions {
+            note_follower(broker, &self.reading, key, wanted);
+        }
+    }
+
     fn read(&self, broker: &Arc<Broker>) -> Vec<PartitionAnswer> {
         let mut left = self.reading.bytes_max;
         let mut first = true;
@@ -80,16 +127,23 @@ impl Fetch {
             || answers.is_empty()
             || answers.iter().map(PartitionAnswer::bytes).sum::<usize>() >= self.bytes_min
             || answers.iter().any(PartitionAnswer::ends_the_wait)
+            || (self.reading.reader.is_replica() && self.has_news_of_commits(answers))
+    }
+
+    fn has_news_of_commits(&self, answers: &[PartitionAnswer]) -> bool {
+        let pairs = self.resolved.partitions.iter().zip(answers);
+        pairs.into_iter().any(|((_, wanted), answer)| answer.told().high_watermark > wanted.told_high_watermark)
     }
 
     async fn wait(self, broker: &Arc<Broker>) -> Result<Response, Refused> {
         let waiter = Waiter::new();
+        broker.fetch_sessions.park(self.resolved.session_id, &waiter);
         let mut deadline = std::pin::pin!(task::sleep(self.wait));
         loop {
             // Registered before reading: what moves in between is seen either by the read or by the waiter.
             self.register(broker, &waiter);
             let answers = self.read(broker);
-            if self.is_enough(&answers) {
+            if self.is_enough(&answers) || !broker.fetch_sessions.is_newest(&self.resolved) {
                 return self.respond(broker, answers);
             }
             tokio::select! {
@@ -105,7 +159,9 @@ impl Fetch {
     fn register(&self, broker: &Broker, waiter: &Arc<Waiter>) {
         for ((topic, index), _) in &self.resolved.partitions {
             if let Some(partition) = broker.partitions.partition(&topic.name, *index) {
-                partition.waiters.register(waiter);
+                let waiters =
+                    if self.reading.reader.is_replica() { &partition.follower_waiters } else { &partition.waiters };
+                waiters.register(waiter);
             }
         }
     }
@@ -121,6 +177,7 @@ impl Fetch {
         };
         let outcomes = broker.telemetry.api(keys::FETCH, "Fetch");
         let mut topics: Vec<TopicReply> = Vec::new();
+        let mut leaders: Vec<BrokerId> = Vec::new();
         // The log's answers in the order of the request, then what was refused without asking a log, as in Kafka.
         let indexed: Vec<_> = self.resolved.partitions.iter().zip(answers).zip(named).collect();
         let (refused, read): (Vec<_>, Vec<_>) = indexed.into_iter().partition(|((_, answer), _)| answer.is_refusal());
@@ -128,8 +185,13 @@ impl Fetch {
             if !named {
                 continue;
             }
-            answer.count(outcomes);
-            let partition = answer.into_reply(*index, self.reading.read_committed);
+            answer.count(outcomes, &self.reading.reader, *index);
+            let leader = answer.other_leader(broker, *index);
+            let mut partition = answer.into_reply(*index, self.reading.read_committed);
+            if let Some((leader_id, leader_epoch)) = leader {
+                partition.current_leader = Some(CurrentLeader { leader_id, leader_epoch });
+                leaders.push(leader_id);
+            }
             match topics.last_mut() {
                 Some(last) if *last.name == *topic.name && last.id == topic.id => last.partitions.push(partition),
                 _ => topics.push(TopicReply {
@@ -139,8 +201,18 @@ impl Fetch {
                 }),
             }
         }
-        let reply = FetchReply { session_id: self.resolved.session_id, topics, ..FetchReply::default() };
-        encode(self.version, self.correlation_id, reply)
+        let node_endpoints = self.endpoints(broker, leaders);
+        let reply =
+            FetchReply { session_id: self.resolved.session_id, topics, node_endpoints, ..FetchReply::default() };
+        encode(self.context.api_version, self.context.correlation_id, reply)
+    }
+
+    fn endpoints(&self, broker: &Broker, leaders: Vec<BrokerId>) -> Vec<NodeEndpoint> {
+        if leaders.is_empty() {
+            return Vec::new();
+        }
+        let nodes = leader_hints::endpoints(broker, &self.context, leaders).into_iter();
+        nodes.map(|node| NodeEndpoint { node_id: node.id, host: node.host, port: node.port, rack: node.rack }).collect()
     }
 }
 
@@ -169,7 +241,12 @@ fn random_session_id(broker: &Broker) -> i32 {
     (i32::from_be_bytes(bytes) & i32::MAX).max(1)
 }
 
-fn session_request(broker: &Broker, context: &RequestContext, request: &FetchRequest) -> SessionRequest {
+fn session_request(
+    broker: &Broker,
+    context: &RequestContext,
+    request: &FetchRequest,
+    reader: &Reader,
+) -> SessionRequest {
     let by_id = context.api_version >= TOPIC_ID_VERSION;
     let mut wanted = Vec::new();
     for topic in &request.topics {
@@ -181,6 +258,7 @@ fn session_request(broker: &Broker, context: &RequestContext, request: &FetchReq
                 current_leader_epoch: partition.current_leader_epoch,
                 last_fetched_epoch: partition.last_fetched_epoch,
                 log_start_offset: partition.log_start_offset,
+                told_high_watermark: NO_OFFSET,
             };
             wanted.push(((key.clone(), partition.partition), asked));
         }
@@ -191,7 +269,14 @@ fn session_request(broker: &Broker, context: &RequestContext, request: &FetchReq
         forgotten.extend(topic.partitions.iter().map(|partition| (key.clone(), *partition)));
     }
     // Before v7 there are no sessions: the epoch's default (-1) says so.
-    SessionRequest { id: request.session_id, epoch: request.session_epoch, uses_topic_ids: by_id, wanted, forgotten }
+    SessionRequest {
+        id: request.session_id,
+        epoch: request.session_epoch,
+        uses_topic_ids: by_id,
+        is_replica: reader.is_replica(),
+        wanted,
+        forgotten,
+    }
 }
 
 /// The topic under both of its names where it is known; a name that stands for nothing stays as it was sent.

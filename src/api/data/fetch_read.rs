@@ -4,21 +4,43 @@ use std::sync::Arc;
 
 use crate::api::Broker;
 use crate::api::data::fetch_session::{PartitionKey, Told, TopicKey, Wanted};
+use crate::api::data::{leader_hints, preferred_reads};
 use crate::api::errors;
-use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
-use crate::base::{ErrorCode, Offset, PartitionIndex};
+use crate::base::ids::{NO_BROKER, NO_LEADER_EPOCH, NO_OFFSET};
+use crate::base::{BrokerId, ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::{Partition, TopicReplicas};
+use crate::replica::{FollowerFetch, Partition, Role, Rules, TopicReplicas};
 use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
 
+/// Who reads.
+#[derive(Clone, Debug)]
+pub enum Reader {
+    Consumer {
+        /// Whether it knows that a follower may answer.
+        knows_followers: bool,
+        /// `None` for one that does not say where it stands.
+        rack: Option<Arc<str>>,
+        connection: u64,
+    },
+    /// Another broker, which has been checked.
+    Replica { id: BrokerId, epoch: i64 },
+}
+
+impl Reader {
+    pub fn is_replica(&self) -> bool {
+        matches!(self, Reader::Replica { .. })
+    }
+}
+
 /// What holds for every partition of one request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Reading {
     pub bytes_max: usize,
     pub read_committed: bool,
     pub by_id: bool,
+    pub reader: Reader,
 }
 
 pub struct PartitionAnswer {
@@ -28,6 +50,8 @@ pub struct PartitionAnswer {
     log_start_offset: Offset,
     diverging: Option<DivergingEpoch>,
     slice: Option<ReadSlice>,
+    /// Where the consumer should read instead; -1 for here.
+    preferred: BrokerId,
     /// The topic, where it is known: it counts what is sent.
     topic: Option<Arc<TopicReplicas>>,
 }
@@ -41,13 +65,29 @@ impl PartitionAnswer {
             log_start_offset: NO_OFFSET,
             diverging: None,
             slice: None,
+            preferred: NO_BROKER,
             topic: None,
         }
     }
 
+    /// Who leads, when the answer is that we do not.
+    pub fn other_leader(&self, broker: &Broker, index: PartitionIndex) -> Option<(BrokerId, LeaderEpoch)> {
+        if !leader_hints::is_about_leader(self.error) {
+            return None;
+        }
+        leader_hints::leader(broker, self.topic.as_ref()?.id, index)
+    }
+
     /// Counts the answer when it is sent. (It may be read several times before that.)
-    pub fn count(&self, outcomes: &ApiMetrics) {
+    pub fn count(&self, outcomes: &ApiMetrics, reader: &Reader, index: PartitionIndex) {
         outcomes.outcome(self.error);
+        if let Reader::Replica { id, .. } = reader {
+            // Bytes in and out are those of clients.
+            if let Some(partition) = self.topic.as_ref().and_then(|topic| topic.partition(index)) {
+                partition.note_sent(*id, self.bytes());
+            }
+            return;
+        }
         match &self.topic {
             Some(topic) if self.error.is_error() => topic.metrics.fetch_failed(),
             Some(topic) => topic.metrics.fetched(self.bytes() as u64),
@@ -68,7 +108,7 @@ impl PartitionAnswer {
     }
 
     pub fn ends_the_wait(&self) -> bool {
-        self.error.is_error() || self.diverging.is_some()
+        self.error.is_error() || self.diverging.is_some() || self.preferred != NO_BROKER
     }
 
     pub fn told(&self) -> Told {
@@ -84,6 +124,7 @@ impl PartitionAnswer {
             diverging_epoch: self.diverging,
             aborted_transactions: has_aborted_list.then(Vec::new),
             records: self.slice.map(records).into_iter().collect(),
+            preferred_read_replica: self.preferred,
             ..PartitionReply::refused(partition, self.error.code())
         }
     }
@@ -119,9 +160,64 @@ pub fn read_partition(
     let Some(partition) = replicas.partition(*index) else {
         return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
     };
-    let mut answer = read_known(partition, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    let rules = broker.partitions.rules();
+    let mut answer =
+        read_known(partition, &reading.reader, rules, wanted, left, first).unwrap_or_else(PartitionAnswer::error);
+    if let Some(preferred) = preferred(broker, reading, &replicas, partition, wanted, &answer) {
+        (answer.preferred, answer.slice) = (preferred, None);
+    }
     answer.topic = Some(replicas);
     answer
+}
+
+/// A replica nearer to the consumer, if it should read there.
+fn preferred(
+    broker: &Broker,
+    reading: &Reading,
+    topic: &TopicReplicas,
+    partition: &Partition,
+    wanted: &Wanted,
+    answer: &PartitionAnswer,
+) -> Option<BrokerId> {
+    let Reader::Consumer { rack: Some(rack), connection, .. } = &reading.reader else { return None };
+    let has_choice = answer.error.is_none() && answer.diverging.is_none() && partition.is_leader();
+    if !has_choice || !preferred_reads::is_rack_aware(broker) {
+        return None;
+    }
+    let nearest = preferred_reads::nearest(broker, partition, rack, wanted.fetch_offset)?;
+    let key = (*connection, topic.id, partition.identity.topic_partition.partition);
+    let now = broker.host.clock.monotonic_ms();
+    broker.fetch_sessions.sent_away.may_send(key, now).then_some(nearest)
+}
+
+/// Tells the leader's machine what a follower has, if its history is ours up to there.
+pub fn note_follower(broker: &Broker, reading: &Reading, (topic, index): &PartitionKey, wanted: &Wanted) {
+    let Reader::Replica { id, epoch: broker_epoch } = reading.reader else { return };
+    let replicas = broker.partitions.topic_by_id(topic.id);
+    let Some(partition) = replicas.as_ref().and_then(|replicas| replicas.partition(*index)) else { return };
+    let rules = broker.partitions.rules();
+    let epoch = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { partition.leader_epoch() };
+    if errors::check_leader_epoch(partition, epoch).is_err() || epoch == NO_LEADER_EPOCH {
+        return;
+    }
+    let Ok(view) = partition.view() else { return };
+    if !matches!(checked(&view, wanted, rules), Ok(None)) {
+        return;
+    }
+    let fetch = FollowerFetch {
+        broker: id,
+        broker_epoch,
+        fetch_offset: wanted.fetch_offset,
+        log_start_offset: wanted.log_start_offset,
+    };
+    if let Err(reason) = partition.note_fetch(fetch, epoch) {
+        tracing::debug!(partition = %partition.identity.topic_partition, replica = id, %reason, "a follower's fetch does not count");
+    }
+}
+
+fn check_range(view: &LogView, wanted: &Wanted) -> Result<(), ErrorCode> {
+    let known = view.log_start_offset..=view.log_end_offset;
+    if known.contains(&wanted.fetch_offset) { Ok(()) } else { Err(ErrorCode::OFFSET_OUT_OF_RANGE) }
 }
 
 fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorCode {
@@ -133,30 +229,66 @@ fn unknown_topic(broker: &Broker, reading: &Reading, topic: &TopicKey) -> ErrorC
     if replaced { ErrorCode::INCONSISTENT_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_ID }
 }
 
-fn read_known(partition: &Partition, wanted: &Wanted, left: usize, first: bool) -> Result<PartitionAnswer, ErrorCode> {
-    errors::check_leader_epoch(partition, wanted.current_leader_epoch)?;
+fn read_known(
+    partition: &Partition,
+    reader: &Reader,
+    rules: Rules,
+    wanted: &Wanted,
+    left: usize,
+    first: bool,
+) -> Result<PartitionAnswer, ErrorCode> {
+    let claimed = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { NO_LEADER_EPOCH };
+    let role = errors::check_epoch(partition, claimed)?;
+    let may_read = match role {
+        Role::Leader { .. } => true,
+        Role::Follower { .. } => matches!(reader, Reader::Consumer { knows_followers: true, .. }),
+        Role::Idle { .. } => false,
+    };
+    if !may_read {
+        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
     let view = partition.view().map_err(|error| errors::partition(&error))?;
-    let high_watermark = Partition::high_watermark(&view);
+    let high_watermark = partition.readable_below(&view);
     let mut answer = PartitionAnswer {
-        error: ErrorCode::NONE,
         high_watermark,
         last_stable_offset: high_watermark,
         log_start_offset: view.log_start_offset,
-        diverging: None,
-        slice: None,
-        topic: None,
+        ..PartitionAnswer::error(ErrorCode::NONE)
     };
-    if wanted.last_fetched_epoch != NO_LEADER_EPOCH {
-        answer.diverging = divergence(&view, wanted)?;
-        if answer.diverging.is_some() {
+    match checked(&view, wanted, rules) {
+        Ok(None) => {}
+        Ok(diverging) => {
+            answer.diverging = diverging;
             return Ok(answer);
         }
+        // A follower begins again where we do.
+        Err(error) if reader.is_replica() => {
+            let log_start_offset = view.log_start_offset;
+            return Ok(PartitionAnswer { log_start_offset, ..PartitionAnswer::error(error) });
+        }
+        Err(_) if matches!(role, Role::Follower { .. }) && wanted.fetch_offset > view.log_end_offset => {
+            // The leader has it and it will come; that is no reason to begin anew somewhere else (KIP-392).
+            return Err(ErrorCode::OFFSET_NOT_AVAILABLE);
+        }
+        Err(error) => return Err(error),
     }
-    if wanted.fetch_offset < view.log_start_offset || wanted.fetch_offset > view.log_end_offset {
-        return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
+    match reader {
+        Reader::Replica { id, .. } if partition.is_held_back(*id) => {}
+        Reader::Replica { .. } => answer.slice = read_slice(&view, wanted, view.log_end_offset, left, first)?,
+        Reader::Consumer { .. } => answer.slice = read_slice(&view, wanted, high_watermark, left, first)?,
     }
-    answer.slice = read_slice(&view, wanted, high_watermark, left, first)?;
     Ok(answer)
+}
+
+/// A divergence, nothing, or an offset out of range, in this order.
+fn checked(view: &LogView, wanted: &Wanted, rules: Rules) -> Result<Option<DivergingEpoch>, ErrorCode> {
+    if !rules.cuts_by_epoch {
+        return check_range(view, wanted).map(|()| None);
+    }
+    match divergence(view, wanted)? {
+        None => check_range(view, wanted).map(|()| None),
+        diverging => Ok(diverging),
+    }
 }
 
 fn read_slice(
@@ -173,10 +305,14 @@ fn read_slice(
     view.read(wanted.fetch_offset, bytes_max, up_to, first).map_err(|error| errors::read(&error))
 }
 
-/// Where the consumer's history leaves ours, if it does (KIP-595): the last epoch we share and its end.
+/// Where the reader's history leaves ours, if it does (KIP-595): the last epoch we share and its end. A divergence is told even where
+/// the offset itself is beyond our end; one below our start is out of range.
 fn divergence(view: &LogView, wanted: &Wanted) -> Result<Option<DivergingEpoch>, ErrorCode> {
+    if wanted.last_fetched_epoch == NO_LEADER_EPOCH {
+        return Ok(None);
+    }
     let (epoch, end_offset) = view.epoch_end_offset(wanted.last_fetched_epoch);
-    if end_offset == NO_OFFSET {
+    if end_offset == NO_OFFSET || wanted.fetch_offset < view.log_start_offset {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
     let diverges = epoch < wanted.last_fetched_epoch || end_offset < wanted.fetch_offset;

@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 
+use crate::api::data::preferred_reads::SentAway;
 use crate::base::{ErrorCode, LeaderEpoch, MonotonicMs, Offset, PartitionIndex, TopicId};
+use crate::replica::Waiter;
 
 /// A session unused for this long gives way to a new one (Kafka's `min.incremental.fetch.session.eviction.ms`).
 const EVICTION_MS: MonotonicMs = 120_000;
@@ -55,6 +57,8 @@ pub struct Wanted {
     pub current_leader_epoch: LeaderEpoch,
     pub last_fetched_epoch: LeaderEpoch,
     pub log_start_offset: Offset,
+    /// The high watermark that it was last told in this session; -1 for none.
+    pub told_high_watermark: Offset,
 }
 
 /// What the consumer was last told of a partition.
@@ -74,6 +78,16 @@ struct Session {
     uses_topic_ids: bool,
     partitions: IndexMap<PartitionKey, (Wanted, Told)>,
     used_ms: MonotonicMs,
+    /// The request of this session that waits for news.
+    parked: Weak<Waiter>,
+}
+
+impl Session {
+    fn wake_parked(&self) {
+        if let Some(parked) = self.parked.upgrade() {
+            parked.wake();
+        }
+    }
 }
 
 /// One request's part in a session.
@@ -82,6 +96,8 @@ pub struct SessionRequest {
     pub id: i32,
     pub epoch: i32,
     pub uses_topic_ids: bool,
+    /// Of another broker: there is always room for its session.
+    pub is_replica: bool,
     pub wanted: Vec<(PartitionKey, Wanted)>,
     pub forgotten: Vec<PartitionKey>,
 }
@@ -93,17 +109,21 @@ pub struct Resolved {
     pub session_id: i32,
     /// Only partitions with news are answered.
     pub incremental: bool,
+    /// The epoch of the session's next request: until that comes, this one is the newest.
+    pub next_epoch: i32,
     pub partitions: Vec<(PartitionKey, Wanted)>,
 }
 
 pub struct FetchSessions {
     slots_max: usize,
     sessions: Mutex<HashMap<i32, Session>>,
+    /// Consumers that were sent to another replica lately.
+    pub(super) sent_away: SentAway,
 }
 
 impl FetchSessions {
     pub fn new(slots_max: usize) -> FetchSessions {
-        FetchSessions { slots_max, sessions: Mutex::default() }
+        FetchSessions { slots_max, sessions: Mutex::default(), sent_away: SentAway::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -119,9 +139,9 @@ impl FetchSessions {
         match request.epoch {
             FINAL_EPOCH => {
                 if request.id != 0 {
-                    self.sessions.lock().remove(&request.id);
+                    remove(&mut self.sessions.lock(), request.id);
                 }
-                Ok(Resolved { session_id: 0, incremental: false, partitions: request.wanted })
+                Ok(Resolved { session_id: 0, incremental: false, next_epoch: 0, partitions: request.wanted })
             }
             INITIAL_EPOCH => Ok(self.open(request, new_id, now)),
             _ => self.continue_session(request, now),
@@ -131,20 +151,43 @@ impl FetchSessions {
     fn open(&self, request: SessionRequest, new_id: i32, now: MonotonicMs) -> Resolved {
         let mut sessions = self.sessions.lock();
         if request.id != 0 {
-            sessions.remove(&request.id);
+            remove(&mut sessions, request.id);
         }
         let mut session_id = 0;
-        if !request.wanted.is_empty() && self.has_room(&mut sessions, now) {
+        if !request.wanted.is_empty() && (request.is_replica || self.has_room(&mut sessions, now)) {
             session_id = new_id.max(1);
             while sessions.contains_key(&session_id) {
                 session_id = session_id.checked_add(1).unwrap_or(1);
             }
             let partitions =
                 request.wanted.iter().cloned().map(|(key, wanted)| (key, (wanted, NOTHING_TOLD))).collect();
-            let session = Session { next_epoch: 1, uses_topic_ids: request.uses_topic_ids, partitions, used_ms: now };
+            let session = Session {
+                next_epoch: 1,
+                uses_topic_ids: request.uses_topic_ids,
+                partitions,
+                used_ms: now,
+                parked: Weak::new(),
+            };
             sessions.insert(session_id, session);
         }
-        Resolved { session_id, incremental: false, partitions: request.wanted }
+        Resolved { session_id, incremental: false, next_epoch: 1, partitions: request.wanted }
+    }
+
+    /// The session's request waits for news: whatever comes next in the session ends that wait.
+    pub fn park(&self, session_id: i32, waiter: &Arc<Waiter>) {
+        if let Some(session) = self.sessions.lock().get_mut(&session_id) {
+            session.parked = Arc::downgrade(waiter);
+        }
+    }
+
+    /// Whether no newer request has come in the session, and it is still there.
+    pub fn is_newest(&self, resolved: &Resolved) -> bool {
+        resolved.session_id == 0
+            || self
+                .sessions
+                .lock()
+                .get(&resolved.session_id)
+                .is_some_and(|session| session.next_epoch == resolved.next_epoch)
     }
 
     fn has_room(&self, sessions: &mut HashMap<i32, Session>, now: MonotonicMs) -> bool {
@@ -184,15 +227,20 @@ impl FetchSessions {
         for key in &request.forgotten {
             session.partitions.shift_remove(key);
         }
+        session.wake_parked();
         session.used_ms = now;
         session.next_epoch = if session.next_epoch == i32::MAX { 1 } else { session.next_epoch + 1 };
-        let partitions = session.partitions.iter().map(|(key, (wanted, _))| (key.clone(), wanted.clone())).collect();
+        let with_told = |(key, (wanted, told)): (&PartitionKey, &(Wanted, Told))| {
+            (key.clone(), Wanted { told_high_watermark: told.high_watermark, ..wanted.clone() })
+        };
+        let partitions = session.partitions.iter().map(with_told).collect();
+        let next_epoch = session.next_epoch;
         let mut session_id = request.id;
         if session.partitions.is_empty() {
             sessions.remove(&request.id);
             session_id = 0;
         }
-        Ok(Resolved { session_id, incremental: true, partitions })
+        Ok(Resolved { session_id, incremental: true, next_epoch, partitions })
     }
 
     /// Decides which answered partitions an incremental answer names, and remembers what was told. Partitions with records move
@@ -226,21 +274,35 @@ impl FetchSessions {
     }
 }
 
+fn remove(sessions: &mut HashMap<i32, Session>, id: i32) {
+    if let Some(session) = sessions.remove(&id) {
+        session.wake_parked();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::ids::NO_OFFSET;
 
     fn key(partition: PartitionIndex) -> PartitionKey {
         (TopicKey { name: "t".into(), id: TopicId::ZERO }, partition)
     }
 
     fn wanted(fetch_offset: Offset) -> Wanted {
-        Wanted { fetch_offset, bytes_max: 1, current_leader_epoch: -1, last_fetched_epoch: -1, log_start_offset: -1 }
+        Wanted {
+            fetch_offset,
+            bytes_max: 1,
+            current_leader_epoch: -1,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            told_high_watermark: NO_OFFSET,
+        }
     }
 
     fn request(id: i32, epoch: i32, partitions: &[PartitionIndex]) -> SessionRequest {
         let wanted = partitions.iter().map(|partition| (key(*partition), wanted(0))).collect();
-        SessionRequest { id, epoch, uses_topic_ids: false, wanted, forgotten: Vec::new() }
+        SessionRequest { id, epoch, uses_topic_ids: false, is_replica: false, wanted, forgotten: Vec::new() }
     }
 
     #[test]
@@ -295,6 +357,27 @@ mod tests {
         assert_eq!(sessions.news(7, &[(key(0), told, true)], true), [true]);
         let moved = Told { high_watermark: 6, ..told };
         assert_eq!(sessions.news(7, &[(key(0), moved, false)], true), [true]);
+    }
+
+    #[test]
+    fn the_next_request_of_a_session_ends_the_wait_of_the_one_before() {
+        let sessions = FetchSessions::new(10);
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        let parked = sessions.resolve(request(7, 1, &[]), 0, 0).unwrap();
+        let waiter = Waiter::new();
+        sessions.park(7, &waiter);
+        assert!(sessions.is_newest(&parked));
+        let closing = sessions.resolve(request(7, -1, &[]), 0, 0).unwrap();
+        assert!(!sessions.is_newest(&parked) && sessions.is_newest(&closing));
+        assert!(futures_util::FutureExt::now_or_never(waiter.moved()).is_some(), "it was woken");
+    }
+
+    #[test]
+    fn another_brokers_session_finds_room_always() {
+        let sessions = FetchSessions::new(0);
+        assert_eq!(sessions.resolve(request(0, 0, &[0]), 7, 0).map(|resolved| resolved.session_id), Ok(0));
+        let replica = SessionRequest { is_replica: true, ..request(0, 0, &[0]) };
+        assert_eq!(sessions.resolve(replica, 7, 0).map(|resolved| resolved.session_id), Ok(7));
     }
 
     #[test]

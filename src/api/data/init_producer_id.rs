@@ -32,15 +32,8 @@ pub async fn handle(
         };
         return Ok(answer(error));
     }
-    match broker.producer_ids.next(&broker.controller).await {
-        Ok(Some(id)) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
-        Ok(None) => {
-            tracing::error!("no producer id can be handed out: all there can be are used up");
-            Ok(answer(ErrorCode::UNKNOWN_SERVER_ERROR))
-        }
-        Err(error) => {
-            tracing::error!(%error, "no producer id can be handed out");
-            Ok(answer(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
-        }
+    match broker.producer_ids.next(broker).await {
+        Ok(id) => Ok(InitProducerIdResponse::default().with_producer_id(id.into()).with_producer_epoch(0)),
+        Err(code) => Ok(answer(code)),
     }
 }

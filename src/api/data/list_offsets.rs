@@ -63,6 +63,9 @@ fn asked_twice(partitions: &[ListOffsetsPartition]) -> HashSet<i32> {
     partitions.iter().map(|partition| partition.partition_index).filter(|index| !seen.insert(*index)).collect()
 }
 
+/// First version whose clients know that an offset may not be available yet (KIP-207).
+const OFFSET_NOT_AVAILABLE_VERSION: i16 = 5;
+
 /// First version that carries leader epochs.
 const LEADER_EPOCH_VERSION: i16 = 4;
 
@@ -99,20 +102,33 @@ async fn look_up(partition: Arc<Partition>, version: i16, asked: &ListOffsetsPar
     errors::check_leader_epoch(&partition, asked.current_leader_epoch)?;
     let view = partition.view().map_err(|error| errors::partition(&error))?;
     match timestamp {
-        LATEST => Ok((NO_TIMESTAMP, Partition::high_watermark(&view), partition.leader_epoch())),
+        LATEST => {
+            check_high_watermark_known(&partition, version)?;
+            Ok((NO_TIMESTAMP, partition.readable_below(&view), partition.leader_epoch()))
+        }
         EARLIEST | EARLIEST_LOCAL => {
             let epoch = view.epoch_at(view.log_start_offset);
             Ok((NO_TIMESTAMP, view.log_start_offset, epoch.unwrap_or_else(|| partition.leader_epoch())))
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Ok(NOTHING_FOUND),
         // Reads batches, perhaps from the disk.
-        _ => task::blocking(move || search(&partition, timestamp)).await,
+        _ => task::blocking(move || search(&partition, timestamp, version)).await,
     }
 }
 
-fn search(partition: &Partition, timestamp: TimestampMs) -> Result<Found, ErrorCode> {
+/// A new leader learns from its followers how far everything was committed before it. Until then it would answer less than a client may
+/// have seen already (KIP-207).
+fn check_high_watermark_known(partition: &Partition, version: i16) -> Result<(), ErrorCode> {
+    if partition.knows_high_watermark() {
+        return Ok(());
+    }
+    let knows_error = version >= OFFSET_NOT_AVAILABLE_VERSION;
+    Err(if knows_error { ErrorCode::OFFSET_NOT_AVAILABLE } else { ErrorCode::LEADER_NOT_AVAILABLE })
+}
+
+fn search(partition: &Partition, timestamp: TimestampMs, version: i16) -> Result<Found, ErrorCode> {
     let view = partition.view().map_err(|error| errors::partition(&error))?;
-    let up_to = Partition::high_watermark(&view);
+    let up_to = partition.readable_below(&view);
     let decompressed_bytes_max = partition.config().max_decompressed_message_bytes;
     let found = match timestamp {
         MAX_TIMESTAMP => view.max_timestamp(decompressed_bytes_max),
@@ -120,6 +136,7 @@ fn search(partition: &Partition, timestamp: TimestampMs) -> Result<Found, ErrorC
     };
     match found.map_err(|error| errors::storage(&error))? {
         Some(found) if found.offset < up_to => Ok((found.timestamp, found.offset, found.leader_epoch)),
-        _ => Ok(NOTHING_FOUND),
+        // There is something, or may be, above what is known to be committed.
+        _ => check_high_watermark_known(partition, version).map(|()| NOTHING_FOUND),
     }
 }

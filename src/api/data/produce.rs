@@ -1,27 +1,31 @@
 //! Produce (key 0), advertised from v0 (KAFKA-18659), accepted v3 to v13. Everything up to the append happens on the connection's
-//! own task; only `acks=all` waits, for the group commit of the disk, and whoever appends the record that `flush.messages` waits for.
+//! own task; only `acks=all` waits, for the in-sync replicas and for the group commit of the disk, and whoever appends the record that
+//! `flush.messages` waits for.
 //!
 //! v3 transactional id, v5 log start offset, v8 record errors (KIP-467), v9 flexible, v10 leader hints (KIP-951), v12 implicit
 //! AddPartitionsToTxn (KIP-890), v13 topic ids (KIP-516).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::answer::Answer;
+use crate::api::data::leader_hints;
 use crate::api::{Broker, Refused, RequestContext, dispatch, errors, refused};
 use crate::base::ids::NO_OFFSET;
-use crate::base::{ErrorCode, Offset, TimestampMs, TopicId};
+use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas};
+use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas, Unanswered};
 use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
-    BatchIndexAndErrorMessage, PartitionProduceResponse, TopicProduceResponse,
+    BatchIndexAndErrorMessage, LeaderIdAndEpoch, NodeEndpoint, PartitionProduceResponse, TopicProduceResponse,
 };
 use crate::wire::messages::{ProduceRequest, ProduceResponse, StrBytes};
 use crate::wire::table::Api;
 
 const TOPIC_ID_VERSION: i16 = 13;
+const LEADER_HINTS_VERSION: i16 = 10;
 
 pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api, request: ProduceRequest) -> Answer {
     let acks = request.acks;
@@ -43,20 +47,62 @@ pub fn handle(broker: &Arc<Broker>, context: &RequestContext, api: &'static Api,
     if acks == 0 {
         return acks_zero(&response);
     }
+    let timeout = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     match produce.wait.seal() {
-        Some(synced) => {
+        Some(unanswered) => {
             let (broker, context) = (broker.clone(), context.clone());
             Answer::Later(Box::pin(async move {
-                if let Err(failure) = synced.await {
-                    fail_unsynced(&broker, context.api_version, failure, &mut response);
+                if !unanswered.wait(timeout).await {
+                    fail_unsafe(&broker, context.api_version, &mut response, &unanswered);
                 }
+                hint_leaders(&broker, &context, &mut response);
                 dispatch::encode(&broker, api, &context, &response).map(Some)
             }))
         }
-        None => match dispatch::encode(broker, api, context, &response) {
-            Ok(response) => Answer::Now(response),
-            Err(refused) => Answer::Close(refused),
-        },
+        None => {
+            hint_leaders(broker, context, &mut response);
+            match dispatch::encode(broker, api, context, &response) {
+                Ok(response) => Answer::Now(response),
+                Err(refused) => Answer::Close(refused),
+            }
+        }
+    }
+}
+
+/// Tells the producer who leads the partitions that we do not lead (KIP-951).
+fn hint_leaders(broker: &Broker, context: &RequestContext, response: &mut ProduceResponse) {
+    if context.api_version < LEADER_HINTS_VERSION {
+        return;
+    }
+    let mut leaders: Vec<BrokerId> = Vec::new();
+    for topic in &mut response.responses {
+        for partition in &mut topic.partition_responses {
+            if !leader_hints::is_about_leader(ErrorCode(partition.error_code)) {
+                continue;
+            }
+            let id = match topic.topic_id {
+                id if id.is_nil() => broker.image().topic_id(&topic.name),
+                id => Some(TopicId(id)),
+            };
+            let leader = id.and_then(|id| leader_hints::leader(broker, id, partition.index));
+            if let Some((leader, epoch)) = leader {
+                partition.current_leader =
+                    LeaderIdAndEpoch::default().with_leader_id(leader.into()).with_leader_epoch(epoch);
+                leaders.push(leader);
+            }
+        }
+    }
+    if !leaders.is_empty() {
+        let nodes = leader_hints::endpoints(broker, context, leaders).into_iter();
+        response.node_endpoints = nodes
+            .map(|node| {
+                NodeEndpoint::default()
+                    .with_node_id(node.id.into())
+                    .with_host(node.host)
+                    .with_port(node.port)
+                    .with_rack(node.rack)
+            })
+            .collect();
     }
 }
 
@@ -73,23 +119,25 @@ fn acks_zero(response: &ProduceResponse) -> Answer {
     }
 }
 
-/// The disk failed or a partition went away before the records were safe: they must not be acknowledged.
-fn fail_unsynced(broker: &Broker, version: i16, why: AckFailure, response: &mut ProduceResponse) {
+/// Some records did not become safe: they must not be acknowledged. What was appended is numbered in the order of the answers.
+fn fail_unsafe(broker: &Broker, version: i16, response: &mut ProduceResponse, unanswered: &Unanswered) {
+    let image = broker.image();
+    let mut number = 0;
     for topic in &mut response.responses {
-        let code = match why {
-            AckFailure::Storage => ErrorCode::KAFKA_STORAGE_ERROR,
-            // As a request that comes now would be answered; whoever is still here is asked again.
-            AckFailure::NotLeader if version >= TOPIC_ID_VERSION => {
-                let found = broker.partitions.topic_by_id(TopicId(topic.topic_id));
-                found.map_or(ErrorCode::UNKNOWN_TOPIC_ID, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER)
-            }
-            AckFailure::NotLeader => {
-                let found = broker.partitions.topic(&topic.name);
-                found.map_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, |_| ErrorCode::NOT_LEADER_OR_FOLLOWER)
-            }
+        // As a request that comes now would be answered; whoever is still here is asked again.
+        let (is_known, unknown) = if version >= TOPIC_ID_VERSION {
+            (image.topic_by_id(TopicId(topic.topic_id)).is_some(), ErrorCode::UNKNOWN_TOPIC_ID)
+        } else {
+            (image.topic(&topic.name).is_some(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
         };
+        let not_led = if is_known { errors::ack(AckFailure::NotLeader) } else { unknown };
         for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
-            *partition = failure(partition.index, code);
+            match unanswered.outcome(number) {
+                Ok(()) => {}
+                Err(AckFailure::NotLeader) => *partition = failure(partition.index, not_led),
+                Err(error) => *partition = failure(partition.index, errors::ack(error)),
+            }
+            number += 1;
         }
     }
 }
@@ -192,14 +240,14 @@ impl Produce<'_> {
         index: i32,
         batch: &NewBatch<'_>,
     ) -> PartitionProduceResponse {
-        let appended = match partition.append(batch) {
+        let appended = match partition.append(batch, self.wait.is_acks_all()) {
             Ok(appended) => appended,
             Err(error) => {
                 let code = errors::partition(&error);
                 return failure(index, code).with_log_start_offset(log_start_offset(partition));
             }
         };
-        self.wait.appended(&self.broker.flusher, partition, appended.last_offset + 1);
+        self.wait.appended(&self.broker.flusher, partition, &appended);
         if !appended.duplicate {
             let messages = u64::try_from(batch.header.record_count).unwrap_or(0);
             replicas.metrics.produced(messages, batch.bytes.len() as u64);

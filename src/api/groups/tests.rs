@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::*;
 use crate::api::RequestContext;
-use crate::api::context::ConnectionInfo;
+use crate::api::context::{ConnectionInfo, Door};
 use crate::base::{ErrorCode, Offset, PartitionIndex, TopicId};
 use crate::coordinator::group::{AppendRefused, CommitWait, GroupConfig, GroupCoordinator, OffsetsLog, ReadFailed};
 use crate::host::sim::SimHost;
@@ -59,14 +59,7 @@ async fn loaded() -> Arc<GroupCoordinator> {
 fn context(api_version: i16) -> RequestContext {
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], 9092));
     RequestContext {
-        connection: Arc::new(ConnectionInfo {
-            id: 1,
-            peer: address,
-            local: address,
-            listener: "PLAINTEXT".into(),
-            principal: "User:ANONYMOUS".into(),
-            software: Default::default(),
-        }),
+        connection: Arc::new(ConnectionInfo::new(1, address, address, "PLAINTEXT".into(), Door::Broker)),
         api_key: 0,
         api_version,
         correlation_id: 1,

@@ -124,8 +124,8 @@ fn partition(image: &Image, index: PartitionIndex, state: &PartitionState) -> De
         .with_leader_id(BrokerId(view.leader))
         .with_leader_epoch(state.leader_epoch)
         .with_replica_nodes(broker_ids(&state.replicas))
-        .with_isr_nodes(broker_ids(&state.isr))
-        .with_eligible_leader_replicas(Some(broker_ids(&state.elr)))
+        .with_isr_nodes(broker_ids(&view.isr))
+        .with_eligible_leader_replicas(Some(broker_ids(&view.elr)))
         .with_last_known_elr(Some(broker_ids(&state.last_known_elr)))
         .with_offline_replicas(broker_ids(&view.offline))
 }

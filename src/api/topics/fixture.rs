@@ -17,6 +17,7 @@ pub(super) fn image(topics: &[(&str, usize)]) -> Image {
             rack: None,
             directories: Vec::new(),
             fenced,
+            ..BrokerRegistration::default()
         })
     });
     let topics = (1..).zip(topics).map(|(number, (name, partitions))| MetadataRecord::Topic {

@@ -8,20 +8,23 @@ use std::sync::Arc;
 
 use super::partition_view::{PartitionView, broker_ids};
 use crate::api::cluster::nodes::{self, Node};
-use crate::api::cluster::{quorum_refusal, text};
+use crate::api::cluster::text;
+use crate::api::peers::active;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::NO_BROKER;
 use crate::base::{ErrorCode, PartitionIndex, TopicId};
-use crate::controller::decide::create_topics::NewTopic;
 use crate::metadata::{Image, PartitionState, Topic, topic_name};
 use crate::security::all_operations;
+use crate::wire::messages::create_topics_request::CreatableTopic;
 use crate::wire::messages::metadata_request::MetadataRequestTopic;
 use crate::wire::messages::metadata_response::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
-use crate::wire::messages::{BrokerId, MetadataRequest, MetadataResponse, StrBytes};
+use crate::wire::messages::{BrokerId, CreateTopicsRequest, MetadataRequest, MetadataResponse, StrBytes};
 use crate::wire::table::ResourceKind;
 
+/// For topics that are made because somebody asks for them.
+const AUTO_CREATE_TIMEOUT_MS: i32 = 30_000;
 /// From here on a question may name topics by id.
 const IDS_ASKED_FROM: i16 = 12;
 /// Versions whose answers have the field for operations on the cluster.
@@ -125,26 +128,28 @@ async fn create_missing(broker: &Arc<Broker>, names: &[Option<StrBytes>]) -> Vec
         missing.into_iter().partition(|name| topic_name::is_internal(name));
     let mut refusals = Vec::new();
     for name in internal {
-        match broker.controller.ensure_internal_topic(name).await {
-            Ok(Some(outcome)) => refusals.extend(outcome.result.err().map(|refusal| (outcome.name, refusal.code))),
-            Ok(None) => {}
-            Err(error) => refusals.push((name.to_string(), quorum_refusal(&error).code)),
-        }
+        refusals.extend(broker.ensure_internal_topic(name).await.err().map(|refusal| (name.to_string(), refusal.code)));
     }
     if plain.is_empty() {
         return refusals;
     }
-    let topics = plain.iter().map(|name| NewTopic::with_defaults(name.as_str())).collect();
-    match broker.controller.create_topics(topics, false).await {
-        Ok(outcomes) => {
-            let refused = outcomes.into_iter().filter_map(|one| Some((one.name, one.result.err()?.code)));
+    let wanted = |name: &&StrBytes| {
+        CreatableTopic::default()
+            .with_name((*name).clone().into())
+            .with_num_partitions(broker.options.partitions_default)
+            .with_replication_factor(broker.options.replication_factor_default)
+    };
+    let topics = plain.iter().map(wanted).collect();
+    let request = CreateTopicsRequest::default().with_topics(topics).with_timeout_ms(AUTO_CREATE_TIMEOUT_MS);
+    match active::have_done(broker, &request).await {
+        Ok(response) => {
+            let codes = response.topics.into_iter().map(|topic| (topic.name.to_string(), ErrorCode(topic.error_code)));
             // Somebody else made it meanwhile: then it is there.
-            refusals.extend(refused.filter(|(_, code)| *code != ErrorCode::TOPIC_ALREADY_EXISTS));
+            let fine = [ErrorCode::NONE, ErrorCode::TOPIC_ALREADY_EXISTS];
+            refusals.extend(codes.filter(|(_, code)| !fine.contains(code)));
         }
-        Err(error) => {
-            let code = quorum_refusal(&error).code;
-            refusals.extend(plain.iter().map(|name| (name.to_string(), code)));
-        }
+        // Clients ask again a moment later.
+        Err(_) => refusals.extend(plain.iter().map(|name| (name.to_string(), ErrorCode::LEADER_NOT_AVAILABLE))),
     }
     refusals
 }
@@ -225,7 +230,7 @@ impl View<'_> {
             .with_leader_id(BrokerId(view.leader))
             .with_leader_epoch(if self.version >= 7 { state.leader_epoch } else { -1 })
             .with_replica_nodes(shown(&state.replicas))
-            .with_isr_nodes(shown(&state.isr))
+            .with_isr_nodes(shown(&view.isr))
             .with_offline_replicas(broker_ids(&view.offline))
     }
 }

@@ -1,9 +1,11 @@
-//! Brokers coming and going, and the first records of a new cluster.
+//! Brokers coming and going by hand: a node that makes its cluster, and a broker that is gone for good.
 
-use super::features::initial_features;
-use super::{Decision, Refusal};
+use super::elections::{Event, after};
+use super::registration::bootstrap;
+use super::rules::Rules;
+use super::{Decision, Draft, Refusal};
 use crate::base::{BrokerId, ErrorCode};
-use crate::metadata::{BrokerRegistration, ConfigResource, Image, MetadataRecord};
+use crate::metadata::{BrokerRegistration, Image, MetadataRecord};
 
 /// A broker at its start. The registration's epoch is chosen here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,37 +15,26 @@ pub struct Registering {
     pub cluster_id: String,
 }
 
-/// The broker's registration, before it the bootstrap records of a cluster that is new, and behind it the next leader epoch of
-/// every partition that this broker leads: after a restart an epoch must not name two different ends of one log (KIP-101).
-/// The reply is the broker epoch.
+/// The broker's registration without any question, before it the bootstrap records of a cluster that is new, and behind it the next
+/// leader epoch of every partition that this broker leads: after a restart an epoch must not name two different ends of one log
+/// (KIP-101). For the node that is its own controller; others ask ([`super::registration`]). The reply is the broker epoch.
 pub fn register_broker(image: &Image, broker: &Registering) -> Decision<i64> {
-    let mut records = Vec::new();
+    let mut draft = Draft::of(image);
     if image.cluster_id.is_empty() {
-        records.push(MetadataRecord::Cluster { cluster_id: broker.cluster_id.clone() });
-        records.extend(initial_features());
-        // With eligible leader replicas on, Kafka keeps the in-sync minimum as a cluster-wide dynamic default (KIP-966).
-        records.push(MetadataRecord::Config {
-            resource: ConfigResource::broker_default(),
-            name: "min.insync.replicas".to_owned(),
-            value: Some("1".to_owned()),
-        });
+        draft.extend(bootstrap(&broker.cluster_id));
     }
     let id = broker.registration.id;
-    let known = image.broker(id).map_or(-1, |old| old.epoch);
-    let epoch = known.max(image.offset).saturating_add(1);
-    records.push(MetadataRecord::Broker(BrokerRegistration { epoch, ..broker.registration.clone() }));
-    if leads_something(image, id) {
-        records.push(MetadataRecord::LeadershipRenewed { leader: id });
+    let epoch = draft.image.offset.saturating_add(1);
+    draft.push(MetadataRecord::Broker(BrokerRegistration { epoch, ..broker.registration.clone() }));
+    if image.leads_something(id) {
+        draft.push(MetadataRecord::LeadershipRenewed { leader: id });
     }
-    Decision { records, reply: epoch }
+    Decision { records: draft.records, reply: epoch }
 }
 
-fn leads_something(image: &Image, id: BrokerId) -> bool {
-    image.topics().any(|topic| topic.partitions.iter().any(|partition| partition.leader == id))
-}
-
-/// Takes a broker's registration away. One that is alive would only register again: it must stop first.
-pub fn unregister_broker(image: &Image, id: BrokerId) -> Decision<Option<Refusal>> {
+/// Takes a broker's registration away, and the broker out of every in-sync set and every eligible one. One that is alive would only
+/// register again: it must stop first.
+pub fn unregister_broker(image: &Image, rules: &Rules<'_>, id: BrokerId) -> Decision<Option<Refusal>> {
     match image.broker(id) {
         None => {
             let message = format!("Broker ID {id} is not currently registered");
@@ -53,6 +44,10 @@ pub fn unregister_broker(image: &Image, id: BrokerId) -> Decision<Option<Refusal
             let message = format!("Broker {id} is running; stop it before unregistering it");
             Decision::unchanged(Some(Refusal::new(ErrorCode::INVALID_REQUEST, message)))
         }
-        Some(_) => Decision { records: vec![MetadataRecord::BrokerRemoved { id }], reply: None },
+        Some(_) => {
+            let mut records = after(image, rules, Event::LostData(id));
+            records.push(MetadataRecord::BrokerRemoved { id });
+            Decision { records, reply: None }
+        }
     }
 }

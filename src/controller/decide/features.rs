@@ -2,7 +2,7 @@
 
 use super::{Decision, Refusal};
 use crate::base::ErrorCode;
-use crate::metadata::{Image, MetadataRecord};
+use crate::metadata::{BrokerRegistration, FeatureRange, Image, MetadataRecord};
 
 /// A feature that this binary knows, with the levels it can run at. Level 0 is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct SupportedFeature {
 
 /// The features of Kafka 4.4 by name; a new cluster begins with the highest level of each.
 pub const SUPPORTED_FEATURES: &[SupportedFeature] = &[
-    SupportedFeature { name: "eligible.leader.replicas.version", min: 0, max: 1 },
+    SupportedFeature { name: ELIGIBLE_LEADER_REPLICAS, min: 0, max: 1 },
     SupportedFeature { name: "group.version", min: 0, max: 1 },
     SupportedFeature { name: "kraft.version", min: 0, max: 1 },
     SupportedFeature { name: METADATA_VERSION, min: 7, max: 33 },
@@ -24,6 +24,48 @@ pub const SUPPORTED_FEATURES: &[SupportedFeature] = &[
 ];
 
 const METADATA_VERSION: &str = "metadata.version";
+pub(super) const ELIGIBLE_LEADER_REPLICAS: &str = "eligible.leader.replicas.version";
+
+/// What a broker that runs this binary says of itself when it registers.
+pub fn supported_features() -> Vec<FeatureRange> {
+    let range =
+        |feature: &SupportedFeature| FeatureRange { name: feature.name.to_owned(), min: feature.min, max: feature.max };
+    SUPPORTED_FEATURES.iter().map(range).collect()
+}
+
+/// Why a broker cannot work in this cluster: each feature that is on must be in its range.
+pub fn reason_against_broker(image: &Image, broker: &BrokerRegistration) -> Option<String> {
+    image.features().find_map(|(name, level)| {
+        let (min, max) = range_of(broker, name);
+        (level < min || level > max).then(|| {
+            format!(
+                "Unable to register because the broker does not support finalized version {level} of {name}. The broker wants \
+                 a version between {min} and {max}, inclusive."
+            )
+        })
+    })
+}
+
+/// The levels that a broker can run at; one that does not know a feature can run at level 0.
+fn range_of(broker: &BrokerRegistration, name: &str) -> (i16, i16) {
+    let known = broker.features.iter().find(|feature| feature.name == name);
+    known.map_or((0, 0), |feature| (feature.min, feature.max))
+}
+
+/// Why the registered brokers, fenced ones too, are not all ready for a level. A registration from before brokers said what they
+/// support is taken for one of this binary.
+fn broker_against(image: &Image, name: &str, level: i16) -> Option<String> {
+    image.brokers().filter(|broker| !broker.features.is_empty()).find_map(|broker| {
+        let (min, max) = range_of(broker, name);
+        if level >= min && level <= max {
+            return None;
+        }
+        Some(match (min, max) {
+            (0, 0) => format!("Broker {} does not support this feature.", broker.id),
+            _ => format!("Broker {} only supports versions {min}-{max}", broker.id),
+        })
+    })
+}
 
 /// The finalized levels of a new cluster.
 pub fn initial_features() -> impl Iterator<Item = MetadataRecord> {
@@ -65,6 +107,9 @@ fn reason_against(image: &Image, update: &FeatureUpdate) -> Option<String> {
     };
     if update.level < feature.min || update.level > feature.max {
         return wrong(format!("This controller only supports versions {}-{}", feature.min, feature.max));
+    }
+    if let Some(why) = broker_against(image, &update.name, update.level) {
+        return wrong(why);
     }
     let lower = update.level < image.feature(&update.name);
     if lower && update.direction == Direction::Upgrade {

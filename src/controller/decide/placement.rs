@@ -32,16 +32,18 @@ pub fn place(image: &Image, count: usize, factor: i16, start: usize) -> Result<V
     Ok((0..count).map(|index| deal(&brokers, wanted, start, index)).collect())
 }
 
-/// Live brokers first; among them one of each rack in turn, so that neighbours stand on different racks.
+/// Active brokers first; among them one of each rack in turn, so that neighbours stand on different racks. Brokers that are about to
+/// stop get nothing new.
 fn interleaved_by_rack(image: &Image) -> Vec<&BrokerRegistration> {
     let mut racks: BTreeMap<Option<&str>, Vec<&BrokerRegistration>> = BTreeMap::new();
-    for broker in image.live_brokers() {
+    for broker in image.brokers().filter(|broker| broker.is_active()) {
         racks.entry(broker.rack.as_deref()).or_default().push(broker);
     }
     let longest = racks.values().map(Vec::len).max().unwrap_or(0);
     let mut order: Vec<_> =
         (0..longest).flat_map(|turn| racks.values().filter_map(move |rack| rack.get(turn).copied())).collect();
-    order.extend(image.brokers().filter(|broker| broker.fenced).map(|broker| &**broker));
+    let stays = |broker: &&std::sync::Arc<BrokerRegistration>| broker.fenced && !broker.in_controlled_shutdown;
+    order.extend(image.brokers().filter(stays).map(|broker| &**broker));
     order
 }
 
@@ -98,7 +100,7 @@ pub fn check_manual(image: &Image, replicas: &[BrokerId], expected: Option<usize
 
 /// The first state of a partition: live replicas are in sync and the first of them leads.
 pub fn initial_state(image: &Image, index: PartitionIndex, replicas: Vec<BrokerId>) -> Result<PartitionState, Refusal> {
-    let isr: Vec<BrokerId> = replicas.iter().copied().filter(|id| image.is_live(*id)).collect();
+    let isr: Vec<BrokerId> = replicas.iter().copied().filter(|id| image.is_active(*id)).collect();
     let Some(leader) = isr.first().copied() else {
         return Err(Refusal::new(
             ErrorCode::INVALID_REPLICA_ASSIGNMENT,
@@ -110,7 +112,7 @@ pub fn initial_state(image: &Image, index: PartitionIndex, replicas: Vec<BrokerI
 }
 
 /// The directory of a broker that has just one; nil lets a broker with several choose.
-fn only_directory(image: &Image, id: BrokerId) -> Uuid {
+pub(super) fn only_directory(image: &Image, id: BrokerId) -> Uuid {
     match image.broker(id).map(|broker| broker.directories.as_slice()) {
         Some([only]) => *only,
         _ => Uuid::nil(),

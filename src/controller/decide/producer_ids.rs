@@ -1,7 +1,7 @@
 //! Producer ids are handed to brokers in blocks, so that a new producer costs no record.
 
 use super::Decision;
-use crate::base::{BrokerId, ProducerId};
+use crate::base::{BrokerId, ErrorCode, ProducerId};
 use crate::metadata::{Image, MetadataRecord};
 
 /// Ids in one block, as in Kafka.
@@ -12,6 +12,19 @@ pub const PRODUCER_IDS_PER_BLOCK: i64 = 1000;
 pub struct ProducerIdBlock {
     pub first: ProducerId,
     pub count: i64,
+}
+
+/// A block for a broker that says under which registration it asks. `Ok(None)` when the 63 bits are used up.
+pub fn allocate_to(
+    image: &Image,
+    broker: BrokerId,
+    epoch: i64,
+) -> Decision<Result<Option<ProducerIdBlock>, ErrorCode>> {
+    if image.broker(broker).is_none_or(|known| known.epoch != epoch) {
+        return Decision::unchanged(Err(ErrorCode::STALE_BROKER_EPOCH));
+    }
+    let Decision { records, reply } = allocate_producer_ids(image, broker);
+    Decision { records, reply: Ok(reply) }
 }
 
 /// `None` when the 63 bits are used up.

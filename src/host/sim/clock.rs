@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use tokio::time::Instant;
+
 use crate::base::TimestampMs;
 use crate::host::Clock;
 
@@ -37,5 +39,29 @@ impl Clock for SimClock {
 
     fn monotonic_nanos(&self) -> u64 {
         self.monotonic_nanos.load(Ordering::SeqCst)
+    }
+}
+
+/// The runtime's clock, which jumps ahead when a paused runtime has nothing to do: time for whole simulated nodes.
+pub struct RuntimeClock {
+    began: Instant,
+    began_ms: TimestampMs,
+}
+
+impl RuntimeClock {
+    /// The wall clock shows `now_ms` now; must be called inside a runtime.
+    pub fn new(now_ms: TimestampMs) -> RuntimeClock {
+        RuntimeClock { began: tokio::time::Instant::now(), began_ms: now_ms }
+    }
+}
+
+impl Clock for RuntimeClock {
+    fn now_ms(&self) -> TimestampMs {
+        let since = i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.began_ms.saturating_add(since)
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }

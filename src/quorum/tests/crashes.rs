@@ -5,7 +5,7 @@ const HOW: [fn() -> Crash; 3] = [|| Crash::Process, || Crash::PowerLosesAll, || 
 
 /// Opens, proposes `topic-1..=5` one by one, closes; answers how many were acknowledged before the power went.
 async fn run(machine: &Machine) -> usize {
-    let Ok(quorum) = machine.open() else { return 0 };
+    let Ok(quorum) = machine.open().await else { return 0 };
     let mut acknowledged = 0;
     for number in 1..=5 {
         if quorum.propose(vec![topic(number)]).await.is_ok() {
@@ -29,7 +29,7 @@ async fn what_was_acknowledged_survives_a_crash_at_every_write() {
             machine.sim.disk.cut_power_at(count);
             let acknowledged = run(&machine).await;
             machine.sim.disk.crash(how());
-            let quorum = machine.open().unwrap_or_else(|error| panic!("write {count}, crash {which}: {error}"));
+            let quorum = machine.open().await.unwrap_or_else(|error| panic!("write {count}, crash {which}: {error}"));
             let found = quorum.image().topic_count();
             assert!(
                 found == acknowledged || found == acknowledged + 1,
@@ -44,7 +44,7 @@ async fn what_was_acknowledged_survives_a_crash_at_every_write() {
 #[tokio::test]
 async fn a_full_disk_refuses_and_heals() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     quorum.propose(vec![topic(1)]).await.unwrap();
     machine.sim.disk.set_capacity_bytes(machine.sim.disk.used_bytes() + 10);
     assert!(matches!(quorum.propose(vec![topic(2)]).await, Err(QuorumError::Storage(_))));
@@ -52,20 +52,20 @@ async fn a_full_disk_refuses_and_heals() {
     machine.sim.disk.set_capacity_bytes(u64::MAX);
     assert_eq!(quorum.propose(vec![topic(3)]).await, Ok(1));
     machine.sim.disk.crash(Crash::PowerLosesAll);
-    assert_eq!(names(&machine.open().unwrap().image()), ["topic-1", "topic-3"]);
+    assert_eq!(names(&machine.open().await.unwrap().image()), ["topic-1", "topic-3"]);
 }
 
 #[tokio::test]
 async fn after_a_failed_sync_nothing_is_written_until_a_restart() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     quorum.propose(vec![topic(1)]).await.unwrap();
     machine.sim.disk.fail_sync_at(1);
     for number in 2..=3 {
         assert!(matches!(quorum.propose(vec![topic(number)]).await, Err(QuorumError::Storage(_))));
     }
     machine.sim.disk.crash(Crash::PowerLosesAll);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     assert_eq!(names(&quorum.image()), ["topic-1"]);
     quorum.propose(vec![topic(4)]).await.unwrap();
 }

@@ -2,10 +2,21 @@ use super::*;
 use crate::host::sim::Crash;
 use crate::records::{BatchBuilder, Codec};
 
+/// The index behind three topics: the members and the beginning of the term stand before them.
+const END: i64 = 5;
+
+/// An entry as a newer version or another program might have written it.
+fn batch(index: i64, term: u64, value: &str) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    let key = (u128::from(term) << 64 | u128::from(index.unsigned_abs())).to_be_bytes();
+    builder.push(0, Some(&key), Some(value.as_bytes()), &[]);
+    builder.finish(index, 1)
+}
+
 /// Three topics, and a process that was killed.
 async fn killed() -> Machine {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     for number in 1..=3 {
         quorum.propose(vec![topic(number)]).await.unwrap();
     }
@@ -16,12 +27,12 @@ async fn killed() -> Machine {
 /// The same after a clean stop.
 async fn stopped() -> Machine {
     let machine = killed().await;
-    machine.open().unwrap().close().await.unwrap();
+    machine.open().await.unwrap().close().await.unwrap();
     machine
 }
 
-fn refusal(machine: &Machine) -> String {
-    match machine.open() {
+async fn refusal(machine: &Machine) -> String {
+    match machine.open().await {
         Ok(quorum) => panic!("opened with {:?}", names(&quorum.image())),
         Err(error) => error.to_string(),
     }
@@ -31,13 +42,15 @@ fn refusal(machine: &Machine) -> String {
 async fn a_torn_tail_is_cut_off() {
     let machine = killed().await;
     let whole = machine.sim.disk.content(&machine.log_file()).unwrap();
-    let mut builder = BatchBuilder::new(Codec::None);
-    builder.push(0, None, Some(&topic(4).to_json()), &[]);
-    let next = builder.finish(3, 1);
+    let next = batch(END, 1, r#"{"agreed":0}"#);
     for tail in [&next[..1], &next[..30], &next[..next.len() - 1], &[0; 500]] {
         machine.sim.disk.corrupt(&machine.log_file(), |bytes| *bytes = [&whole, tail].concat()).unwrap();
-        assert_eq!(names(&machine.open().unwrap().image()), ["topic-1", "topic-2", "topic-3"]);
-        assert_eq!(machine.sim.disk.content(&machine.log_file()).unwrap(), whole);
+        assert_eq!(names(&machine.open().await.unwrap().image()), ["topic-1", "topic-2", "topic-3"]);
+        // The next term begins where the tail was.
+        let mut after = machine.sim.disk.content(&machine.log_file()).unwrap();
+        assert!(after.len() > whole.len());
+        after.truncate(whole.len());
+        assert_eq!(after, whole);
     }
 }
 
@@ -45,7 +58,7 @@ async fn a_torn_tail_is_cut_off() {
 async fn a_flipped_bit_before_the_last_batch_refuses_to_start() {
     let machine = killed().await;
     let whole = machine.sim.disk.content(&machine.log_file()).unwrap();
-    let last = whole.len() - whole.len() / 3;
+    let last = whole.len() - whole.len() / 4;
     for at in (0..last).step_by(7) {
         machine
             .sim
@@ -56,7 +69,7 @@ async fn a_flipped_bit_before_the_last_batch_refuses_to_start() {
                 bytes[at] ^= 0x40;
             })
             .unwrap();
-        match machine.open() {
+        match machine.open().await {
             Ok(quorum) => assert_eq!(names(&quorum.image()), ["topic-1", "topic-2", "topic-3"], "byte {at}"),
             Err(error) => {
                 let text = error.to_string();
@@ -70,46 +83,54 @@ async fn a_flipped_bit_before_the_last_batch_refuses_to_start() {
 async fn after_a_clean_stop_the_last_batch_cannot_be_torn_either() {
     let machine = stopped().await;
     machine.sim.disk.corrupt(&machine.log_file(), |bytes| bytes.truncate(bytes.len() - 1)).unwrap();
-    let text = refusal(&machine);
-    assert!(text.contains("damaged") && text.contains("has reached offset 3"), "{text}");
+    let text = refusal(&machine).await;
+    assert!(text.contains("damaged") && text.contains("has reached offset 6"), "{text}");
 }
 
 #[tokio::test]
 async fn a_log_that_lost_whole_batches_refuses_to_start() {
     let machine = stopped().await;
     machine.sim.disk.corrupt(&machine.log_file(), |bytes| bytes.truncate(bytes.len() / 3)).unwrap();
-    refusal(&machine);
+    refusal(&machine).await;
     machine.sim.disk.corrupt(&machine.log_file(), Vec::clear).unwrap();
-    assert!(refusal(&machine).contains("Restore the directory"), "{}", refusal(&machine));
+    assert!(refusal(&machine).await.contains("Restore the directory"), "{}", refusal(&machine).await);
 }
 
 #[tokio::test]
 async fn a_missing_log_refuses_to_start() {
     let machine = stopped().await;
     machine.sim.disk.remove_file(&machine.log_file()).unwrap();
-    assert!(refusal(&machine).contains("there is no log file"), "{}", refusal(&machine));
+    assert!(refusal(&machine).await.contains("there is no log file"), "{}", refusal(&machine).await);
 }
 
 #[tokio::test]
 async fn a_node_that_had_metadata_does_not_start_with_none() {
     let machine = Machine::new(1);
-    assert!(matches!(machine.open_as(true), Err(QuorumError::Incomplete { .. })));
+    assert!(matches!(machine.open_as(true).await, Err(QuorumError::Incomplete { .. })));
     let machine = stopped().await;
-    assert_eq!(machine.open_as(true).unwrap().image().topic_count(), 3);
+    assert_eq!(machine.open_as(true).await.unwrap().image().topic_count(), 3);
 }
 
 #[tokio::test]
 async fn records_of_a_newer_version_or_another_broker_refuse_to_start() {
-    for (value, text) in [
-        (br#"{"type":"from-the-future"}"#.as_slice(), "from-the-future"),
-        (b"\x01\x02\x00binary".as_slice(), "another broker's directory"),
+    let mut without_key = BatchBuilder::new(Codec::None);
+    without_key.push(0, None, Some(b"\x01\x02\x00binary"), &[]);
+    for (batch, text) in [
+        (batch(END, 1, r#"{"agreed":0,"changes":[{"records":[{"type":"from-the-future"}]}]}"#), "from-the-future"),
+        (batch(END, 1, r#"{"agreed":0,"kind-of-the-future":1}"#), "kind-of-the-future"),
+        (without_key.finish(END, 1), "another broker's directory"),
     ] {
         let machine = killed().await;
-        let mut builder = BatchBuilder::new(Codec::None);
-        builder.push(0, None, Some(value), &[]);
-        let batch = builder.finish(3, 1);
         machine.sim.disk.corrupt(&machine.log_file(), |bytes| bytes.extend_from_slice(&batch)).unwrap();
-        let refused = refusal(&machine);
-        assert!(refused.contains(text) && refused.contains("offset 3"), "{refused}");
+        let refused = refusal(&machine).await;
+        assert!(refused.contains(text) && refused.contains("index 5"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_promise_refuses_to_start() {
+    let machine = stopped().await;
+    machine.sim.disk.corrupt(&file("quorum-state"), |bytes| bytes[10] ^= 1).unwrap();
+    let text = refusal(&machine).await;
+    assert!(text.contains("quorum-state") && text.contains("checksum"), "{text}");
 }

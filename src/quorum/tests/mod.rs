@@ -1,8 +1,12 @@
-//! Facts about the local quorum, on a simulated machine: what was acknowledged is there after every kind of crash, and what is
-//! damaged is refused instead of forgotten.
+//! Facts about the quorum, on simulated machines: what was acknowledged is there after every kind of crash, what is damaged is
+//! refused instead of forgotten, and several nodes agree.
 
+mod cluster;
 mod crashes;
 mod damage;
+mod determinism;
+mod elections;
+mod members;
 mod proposals;
 mod real;
 mod snapshots;
@@ -14,7 +18,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::base::TopicId;
+use crate::base::{NodeAddress, TopicId};
 use crate::host::sim::{SimHost, SimKv};
 use crate::host::{Disk, KeyValueStore};
 use crate::metadata::{ConfigResource, Image, MetadataRecord, PartitionState};
@@ -34,18 +38,31 @@ impl Machine {
         machine
     }
 
-    fn open(&self) -> Result<Quorum, QuorumError> {
-        self.open_as(false)
+    async fn open(&self) -> Result<Quorum, QuorumError> {
+        self.open_as(false).await
     }
 
-    fn open_as(&self, must_exist: bool) -> Result<Quorum, QuorumError> {
-        let options =
-            QuorumOptions { node_id: 1, directory_id: Uuid::from_u128(7), must_exist, store: opener(&self.kv) };
-        Quorum::open(&self.sim.host(), Path::new("/data"), options)
+    async fn open_as(&self, must_exist: bool) -> Result<Quorum, QuorumError> {
+        let options = QuorumOptions { must_exist, ..alone(opener(&self.kv)) };
+        Quorum::open(&self.sim.host(), Path::new("/data"), options).await
     }
 
     fn log_file(&self) -> PathBuf {
         file("00000000000000000000.log")
+    }
+}
+
+/// Node 1, with nobody else.
+fn alone(store: StoreOpener) -> QuorumOptions {
+    QuorumOptions {
+        node_id: 1,
+        directory_id: Uuid::from_u128(7),
+        must_exist: false,
+        store,
+        voters: Vec::new(),
+        my_address: NodeAddress::new("localhost", 9093),
+        transport: Arc::new(NoTransport::default()),
+        timing: QuorumTiming::default(),
     }
 }
 

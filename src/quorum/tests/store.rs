@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 
+use super::super::machine::Applied;
 use super::super::store::{edits, load_image, path, read_image};
+use super::super::types::log_id;
 use super::*;
 use crate::host::KvEdit;
 use crate::metadata::{BrokerRegistration, ResourceKind};
@@ -15,6 +17,15 @@ fn image_of(records: &[MetadataRecord]) -> Image {
         }
     }
     image
+}
+
+/// An image and a place in the log.
+fn applied(image: &Image) -> Applied {
+    Applied { image: Arc::new(image.clone()), log_id: Some(log_id(1, 7)), ..Applied::default() }
+}
+
+fn image_in(store: &dyn KeyValueStore) -> Option<Image> {
+    read_image(store).unwrap().map(|held| Image::clone(&held.image))
 }
 
 fn store() -> (Arc<SimKv>, Arc<crate::host::sim::SimKvStore>) {
@@ -32,14 +43,14 @@ fn a_store_gives_back_its_image() {
     let (kv, store) = store();
     let image = small_image();
     assert_eq!(read_image(store.as_ref()).unwrap(), None);
-    store.apply(edits(None, &image)).unwrap();
-    assert_eq!(load_image(Path::new("/d"), &opener(&kv)), Some(image));
+    store.apply(edits(None, &applied(&image))).unwrap();
+    assert_eq!(load_image(Path::new("/d"), &opener(&kv)), Some(applied(&image)));
 }
 
 #[test]
 fn a_store_that_is_damaged_gives_nothing() {
     let (kv, store) = store();
-    store.apply(edits(None, &small_image())).unwrap();
+    store.apply(edits(None, &applied(&small_image()))).unwrap();
     store.corrupt(|trees| {
         let value = trees.get_mut("topics").unwrap().values_mut().next().unwrap();
         value[20] ^= 1;
@@ -58,13 +69,13 @@ fn a_write_that_did_not_finish_is_noticed() {
     for (offset, record) in [(10, topic(3)), (11, MetadataRecord::TopicRemoved { id: TopicId(Uuid::from_u128(1)) })] {
         new.apply(offset, &record).unwrap();
     }
-    let all = edits(Some(&old), &new).len();
+    let all = edits(Some(&old), &applied(&new)).len();
     for count in 0..=all {
         let (_, store) = store();
-        store.apply(edits(None, &old)).unwrap();
+        store.apply(edits(None, &applied(&old))).unwrap();
         store.cut_after(count);
-        let _ = store.apply(edits(Some(&old), &new));
-        let read = read_image(store.as_ref()).ok().flatten();
+        let _ = store.apply(edits(Some(&old), &applied(&new)));
+        let read = read_image(store.as_ref()).ok().flatten().map(|held| Image::clone(&held.image));
         let allowed = [Some(&old), Some(&new), None];
         assert!(allowed.contains(&read.as_ref()), "{count} edits of {all}");
         if count == all {
@@ -76,41 +87,43 @@ fn a_write_that_did_not_finish_is_noticed() {
 #[tokio::test]
 async fn a_long_start_reads_the_store_and_the_log_behind_it() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     for number in 0..30 {
         quorum.propose(vec![bulky(number, 100 * 1024)]).await.unwrap();
     }
     quorum.close().await.unwrap();
     let held = load_image(&file(""), &opener(&machine.kv)).expect("written at the close");
-    assert_eq!(held.offset, quorum.image().offset);
+    assert_eq!(held.image.offset, quorum.image().offset);
     // A store that knows more than the log ever held shows that it is read.
     let store = machine.kv.open(&path(&file(""))).unwrap();
-    let mut changed = held.clone();
-    changed.apply(held.offset, &topic(77)).unwrap();
-    store.apply(edits(Some(&held), &changed)).unwrap();
-    let quorum = machine.open().unwrap();
+    let mut changed = Image::clone(&held.image);
+    changed.apply(held.image.offset, &topic(77)).unwrap();
+    let changed = Applied { image: Arc::new(changed), ..held.clone() };
+    store.apply(edits(Some(&held.image), &changed)).unwrap();
+    let quorum = machine.open().await.unwrap();
     assert_eq!(names(&quorum.image()), ["topic-77"]);
     quorum.propose(vec![topic(78)]).await.unwrap();
     drop(quorum);
     for damage in [SimKv::damage, SimKv::wipe] {
         damage(&machine.kv);
-        assert_eq!(names(&machine.open().unwrap().image()), ["topic-78"], "rebuilt from the log");
+        assert_eq!(names(&machine.open().await.unwrap().image()), ["topic-78"], "rebuilt from the log");
     }
 }
 
 #[tokio::test]
 async fn a_store_ahead_of_the_log_shows_that_the_log_lost_records() {
     let machine = Machine::new(1);
-    let quorum = machine.open().unwrap();
+    let quorum = machine.open().await.unwrap();
     for number in 0..30 {
         quorum.propose(vec![bulky(number, 100 * 1024)]).await.unwrap();
     }
     quorum.close().await.unwrap();
     let store = machine.kv.open(&path(&file(""))).unwrap();
-    let mut ahead = Image::clone(&quorum.image());
-    ahead.apply(ahead.offset + 5, &topic(1)).unwrap();
-    store.apply(edits(Some(&quorum.image()), &ahead)).unwrap();
-    assert!(matches!(machine.open(), Err(QuorumError::Incomplete { .. })));
+    let held = load_image(&file(""), &opener(&machine.kv)).unwrap();
+    let index = held.log_id.unwrap().index;
+    let ahead = Applied { log_id: Some(log_id(1, index + 5)), ..held.clone() };
+    store.apply(edits(Some(&held.image), &ahead)).unwrap();
+    assert!(matches!(machine.open().await, Err(QuorumError::Incomplete { .. })));
 }
 
 /// Records over few names, so that they meet.
@@ -146,6 +159,7 @@ fn any_record() -> impl Strategy<Value = MetadataRecord> {
             rack: None,
             directories: vec![],
             fenced,
+            ..BrokerRegistration::default()
         })),
         (0..3i32).prop_map(|id| MetadataRecord::BrokerRemoved { id }),
         Just(MetadataRecord::Cluster { cluster_id: "c".into() }),
@@ -170,12 +184,12 @@ proptest! {
         again.offset = new.offset;
         prop_assert_eq!(&again, &new);
         let (_, store) = store();
-        store.apply(edits(None, &old)).unwrap();
-        prop_assert_eq!(read_image(store.as_ref()).unwrap(), Some(old.clone()));
-        let changes = edits(Some(&old), &new);
+        store.apply(edits(None, &applied(&old))).unwrap();
+        prop_assert_eq!(image_in(store.as_ref()), Some(old.clone()));
+        let changes = edits(Some(&old), &applied(&new));
         let clears = changes.iter().any(|edit| matches!(edit, KvEdit::Clear { .. }));
         prop_assert!(!clears);
         store.apply(changes).unwrap();
-        prop_assert_eq!(read_image(store.as_ref()).unwrap(), Some(new));
+        prop_assert_eq!(image_in(store.as_ref()), Some(new));
     }
 }

@@ -3,11 +3,13 @@
 //!
 //! Facts of the public protocol (message schemas of Kafka 4.4), one line a field. Records are skipped, not read.
 
+pub mod answers;
 mod check;
 pub mod cluster;
 pub mod configs;
 pub mod data;
 pub mod groups;
+pub mod nodes;
 pub mod sample;
 pub mod security;
 pub mod share;

@@ -41,10 +41,10 @@ fn a_restart_registers_with_a_greater_epoch_and_renews_leadership() {
 #[test]
 fn only_a_stopped_broker_can_be_unregistered() {
     let mut image = first_start();
-    assert_eq!(unregister_broker(&image, 77).reply.unwrap().code, ErrorCode::BROKER_ID_NOT_REGISTERED);
-    assert_eq!(unregister_broker(&image, 1).reply.unwrap().code, ErrorCode::INVALID_REQUEST);
+    assert_eq!(unregister_broker(&image, &RULES, 77).reply.unwrap().code, ErrorCode::BROKER_ID_NOT_REGISTERED);
+    assert_eq!(unregister_broker(&image, &RULES, 1).reply.unwrap().code, ErrorCode::INVALID_REQUEST);
     apply(&mut image, &[MetadataRecord::BrokerFenced { id: 1, fenced: true }]);
-    let decision = unregister_broker(&image, 1);
+    let decision = unregister_broker(&image, &RULES, 1);
     assert_eq!((decision.reply, decision.records), (None, vec![MetadataRecord::BrokerRemoved { id: 1 }]));
 }
 

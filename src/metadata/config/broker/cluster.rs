@@ -6,13 +6,13 @@ use crate::metadata::config::key::{Key, keys};
 pub static KEYS: &[Key] = keys! {
     "auto.leader.rebalance.enable" Boolean "true" [Any] ReadOnly:
         "Whether leadership returns to the preferred replicas by itself.";
-    "broker.heartbeat.interval.ms" Int "2000" [Any] ReadOnly:
+    "broker.heartbeat.interval.ms" Int "500" [Any] ReadOnly:
         "How often a broker tells the controller that it lives.";
     "broker.id" Int "-1" [Any] ReadOnly:
         "Older name of node.id; -1 leaves it to node.id.";
     "broker.rack" String null [Any] ReadOnly:
         "Rack or zone of this broker, for placing replicas and for reading nearby.";
-    "broker.session.timeout.ms" Int "9000" [Any] ReadOnly:
+    "broker.session.timeout.ms" Int "5000" [Any] ReadOnly:
         "How long the controller waits for a broker's heartbeat before it fences the broker.";
     "cluster.id" String null [Any] ReadOnly ours:
         "Id that a new cluster gets; made up when it is not set.";

@@ -1,0 +1,161 @@
+//! Forward (key 30002): requests that only the active controller can answer, handed on whole by the node that got them (KIP-590). The
+//! answer tells from which metadata offset on it holds; the node that handed on waits until it has come so far itself, so that a topic
+//! made through any node is usable through that node at once.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+
+use super::envelope::{self, Client, Outcome};
+use crate::api::answer::{Answer, Response};
+use crate::api::context::{ConnectionInfo, Door, RequestContext};
+use crate::api::{Broker, Refused, dispatch};
+use crate::base::NodeAddress;
+use crate::host::task;
+use crate::peer::{PeerError, Purpose};
+use crate::telemetry::Reason;
+use crate::wire::private::{PrivateApi, RawBody};
+
+/// How long a request is tried to be handed on while there is no active controller.
+pub const HAND_ON_MAX: Duration = Duration::from_secs(10);
+
+/// How long the active controller may take for one request.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a change may take to get here, before it is answered all the same.
+pub const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+
+/// There is no active controller, or it does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoController;
+
+/// The active controller's answer to a client's request; `None` when there is none to ask.
+pub async fn hand_on(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    frame: &Bytes,
+) -> Result<Option<Response>, Refused> {
+    let connection = &context.connection;
+    let client = Client {
+        node_id: broker.options.node_id,
+        peer: connection.peer,
+        local: connection.local,
+        listener: connection.listener.to_string(),
+        principal: connection.principal.to_string(),
+    };
+    match exchange(broker, PrivateApi::Forward, &envelope::seal(&client, frame)).await {
+        Ok(Ok(answer)) => Ok(Some(Response::Whole(answer))),
+        Ok(Err(refused)) => Err(refused),
+        Err(NoController) => Ok(None),
+    }
+}
+
+/// Asks the active controller as long as it takes to find one, within bounds, and waits until its answer holds here too.
+pub async fn exchange(
+    broker: &Arc<Broker>,
+    api: PrivateApi,
+    body: &Bytes,
+) -> Result<Result<Bytes, Refused>, NoController> {
+    let tried = task::timeout(HAND_ON_MAX, async {
+        loop {
+            // Whoever becomes the active controller while it looks for one answers for itself.
+            let Some(address) = controller_elsewhere(broker).await else { return Err(NoController) };
+            let sent = broker.peers.private(&address, Purpose::Control, api, body, ANSWER_MAX).await;
+            match sent.map(envelope::open::<Outcome>) {
+                Ok(Ok((Outcome::Answered { offset }, answer))) => return Ok((offset, Ok(answer))),
+                Ok(Ok((Outcome::Refused { sentence }, _))) => {
+                    return Ok((-1, Err(Refused::because(Reason::InvalidRequest, sentence))));
+                }
+                Ok(Ok((Outcome::NotController, _))) => {}
+                Ok(Err(why)) => tracing::warn!(%address, why, "an answer of the active controller cannot be read"),
+                Err(error @ PeerError::Refused { .. }) => tracing::warn!(%error, "a request cannot be handed on"),
+                Err(error) => tracing::debug!(%error, "a request was not handed on; trying again"),
+            }
+            task::sleep(PAUSE).await;
+        }
+    });
+    let (offset, answer) = tried.await.unwrap_or(Err(NoController))?;
+    broker.wait_applied(offset, CATCH_UP_MAX).await;
+    Ok(answer)
+}
+
+/// Waits until another node is known to be the active controller; `None` when it is this one.
+async fn controller_elsewhere(broker: &Broker) -> Option<NodeAddress> {
+    let mut leadership = broker.controller.quorum().leadership();
+    loop {
+        let now = leadership.borrow_and_update().clone();
+        if now.is_me {
+            return None;
+        }
+        if let (Some(leader), Some(address)) = (now.leader, now.leader_address)
+            && leader != broker.options.node_id
+        {
+            return Some(address);
+        }
+        leadership.changed().await.ok()?;
+    }
+}
+
+/// On the active controller: a request that another node got.
+pub async fn handle(broker: &Arc<Broker>, context: &RequestContext, body: Bytes) -> Result<RawBody, Refused> {
+    let (client, frame) = envelope::open::<Client>(body)
+        .map_err(|why| Refused::because(Reason::MalformedRequest, format!("Forward cannot be read: {why}")))?;
+    if !broker.is_active_controller() {
+        return Ok(RawBody(envelope::seal(&Outcome::NotController, &[])));
+    }
+    let answer = answer(broker, context, client, frame).await;
+    Ok(RawBody(match answer {
+        Ok(frame) => envelope::seal(&Outcome::Answered { offset: broker.image().offset }, &frame),
+        Err(refused) => envelope::seal(&Outcome::Refused { sentence: refused.detail.into_owned() }, &[]),
+    }))
+}
+
+async fn answer(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    client: Client,
+    frame: Bytes,
+) -> Result<Bytes, Refused> {
+    let mut connection =
+        ConnectionInfo::new(context.connection.id, client.peer, client.local, client.listener.into(), Door::Broker);
+    connection.principal = client.principal.into();
+    connection.forwarded_by = Some(client.node_id);
+    run(broker, &Arc::new(connection), frame).await
+}
+
+/// Runs a request through the dispatcher as if it had come over a connection; the answer with its length prefix.
+async fn run(broker: &Arc<Broker>, connection: &Arc<ConnectionInfo>, frame: Bytes) -> Result<Bytes, Refused> {
+    let now = broker.host.clock.monotonic_nanos();
+    let request_bytes = frame.len();
+    let started = dispatch::start(broker, connection, frame, now).map_err(|(_, refused)| refused)?;
+    let response = match started.answer {
+        Answer::Now(response) => Some(response),
+        Answer::Later(later) => later.await?,
+        Answer::Nothing => None,
+        Answer::Close(refused) => return Err(refused),
+    };
+    let now = broker.host.clock.monotonic_nanos();
+    dispatch::observe(broker, &started.context, request_bytes, response.as_ref(), now);
+    match response {
+        Some(Response::Whole(bytes)) => Ok(bytes),
+        _ => Err(Refused::because(Reason::InvalidRequest, "only requests with a plain answer are handed on")),
+    }
+}
+
+/// Runs a request of this node itself, on this node; the answer without its length prefix.
+pub async fn run_own(broker: &Arc<Broker>, frame: Bytes) -> Result<Bytes, Refused> {
+    let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+    let connection = ConnectionInfo::new(0, nowhere, nowhere, "".into(), Door::Controller);
+    let _ = connection.peer_node.set(broker.peers.myself().identity);
+    let mut answer = run(broker, &Arc::new(connection), frame).await?;
+    if answer.len() < 4 {
+        return Err(Refused::because(Reason::Internal, "an answer without a length"));
+    }
+    answer.advance(4);
+    Ok(answer)
+}

@@ -1,0 +1,247 @@
+//! Following a leader: what the log says of itself, writing what the leader sent, and cutting what it never had.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use crate::base::ids::NO_LEADER_EPOCH;
+use crate::base::{LeaderEpoch, Offset};
+use crate::log::{AppendError, Log, LogError};
+use crate::records::{BatchHeader, Batches, crc_is_valid};
+use crate::replica::error::PartitionError;
+use crate::replica::flusher::Flusher;
+use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
+use crate::replica::partition::Partition;
+use crate::replica::role::Role;
+
+/// Bytes written by one append, so that the lock is not held for long.
+const APPEND_BYTES_MAX: u64 = 1 << 20;
+
+/// Why an answer of the leader was not taken over, or not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    #[error("the partition follows another leader or epoch now")]
+    RoleChanged,
+    #[error("the batch at offset {offset} does not have the checksum it claims")]
+    Corrupt { offset: Offset },
+    #[error("what the leader sent is no batch: {0}")]
+    Malformed(String),
+    #[error("the batch at offset {offset} does not continue the log: {reason}")]
+    Misfit { offset: Offset, reason: BadBatch },
+    #[error("the flush journal cannot be emptied now")]
+    Journal,
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+}
+
+/// What the leader says of its log besides the records.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaderSays {
+    pub high_watermark: Offset,
+    pub log_start_offset: Offset,
+}
+
+impl Partition {
+    /// What to ask a leader of `epoch` for.
+    pub fn position(&self, epoch: LeaderEpoch) -> Result<Position, FollowError> {
+        self.as_follower(epoch, |log| local(log).position())
+    }
+
+    /// Runs `work` on the log while this node follows a leader of `epoch`.
+    fn as_follower<T>(&self, epoch: LeaderEpoch, work: impl FnOnce(&mut Log) -> T) -> Result<T, FollowError> {
+        let mut slot = self.slot.lock();
+        if !matches!(self.role(), Role::Follower { epoch: current, .. } if current == epoch) {
+            return Err(FollowError::RoleChanged);
+        }
+        Ok(work(self.opened(&mut slot)?))
+    }
+
+    /// Writes what a leader of `epoch` sent, as far as it is whole, intact and continues the log. Nothing is synced. Returns the log's
+    /// end.
+    pub fn append_as_follower(
+        &self,
+        epoch: LeaderEpoch,
+        records: &Bytes,
+        says: LeaderSays,
+    ) -> Result<Offset, FollowError> {
+        // Checked before the lock is taken: a checksum over megabytes takes its time.
+        let (batches, damage) = intact_batches(records, self.common.options.rules.checks_crc);
+        let mut rest = batches.as_slice();
+        let mut at = 0;
+        while let Some(chunk) = next_chunk(rest, self.chunk_bytes_max()) {
+            let bytes: usize = chunk.iter().map(BatchHeader::size_bytes).sum();
+            let slice = records.slice(at..at + bytes);
+            self.append_chunk(epoch, chunk, &slice)?;
+            rest = rest.get(chunk.len()..).unwrap_or_default();
+            at += bytes;
+        }
+        let end = self.note_leader_says(epoch, says)?;
+        damage.map_or(Ok(end), Err)
+    }
+
+    fn chunk_bytes_max(&self) -> u64 {
+        self.config.load().segment_bytes.min(APPEND_BYTES_MAX)
+    }
+
+    fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &Bytes) -> Result<(), FollowError> {
+        let appended = self.as_follower(epoch, |log| {
+            let (mut end, mut last_epoch) = (log.log_end_offset(), log.latest_epoch().unwrap_or(NO_LEADER_EPOCH));
+            for header in headers {
+                check_batch(header, end, last_epoch, epoch)
+                    .map_err(|reason| FollowError::Misfit { offset: header.base_offset, reason })?;
+                (end, last_epoch) = (header.next_offset(), header.partition_leader_epoch);
+            }
+            log.append_as_follower(bytes).map_err(|error| FollowError::Partition(error.into()))
+        })?;
+        if let Err(FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))) = &appended {
+            self.note_storage(error);
+        }
+        appended?;
+        self.mark_dirty();
+        Ok(())
+    }
+
+    /// The leader's high watermark holds here too, up to this log's end, and so does its log's start.
+    fn note_leader_says(&self, epoch: LeaderEpoch, says: LeaderSays) -> Result<Offset, FollowError> {
+        let mut moved = false;
+        let end = self.as_follower(epoch, |log| {
+            let committed = says.high_watermark.min(log.log_end_offset());
+            moved = self.high_watermark.fetch_max(committed, Ordering::SeqCst) < committed;
+            if says.log_start_offset > log.log_start_offset() {
+                moved = true;
+                log.delete_records_before(says.log_start_offset.min(log.log_end_offset()))?;
+            }
+            Ok(log.log_end_offset())
+        })?;
+        if moved {
+            self.wake_everybody();
+        }
+        end.map_err(|error: LogError| self.storage(error))
+    }
+
+    fn storage(&self, error: LogError) -> FollowError {
+        self.note_storage(&error);
+        FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))
+    }
+
+    /// The leader of `epoch` says that its history has another end for our last epoch: cuts ours there. Blocks.
+    pub fn cut_to_divergence(
+        &self,
+        flusher: &Flusher,
+        epoch: LeaderEpoch,
+        leaders_epoch: LeaderEpoch,
+        leaders_end: Offset,
+    ) -> Result<Repair, FollowError> {
+        self.repair(flusher, epoch, |log| Some(log.on_divergence(leaders_epoch, leaders_end)))
+            .map(|repair| repair.unwrap_or(Repair::CutTo(leaders_end)))
+    }
+
+    /// The leader of `epoch` has nothing at our end: begins again where its log begins, if nothing is lost by that. Blocks.
+    pub fn restart_if_out_of_range(
+        &self,
+        flusher: &Flusher,
+        epoch: LeaderEpoch,
+        leader_start: Offset,
+    ) -> Result<Option<Repair>, FollowError> {
+        self.repair(flusher, epoch, |log| log.on_out_of_range(leader_start))
+    }
+
+    /// Before the first fetch from a leader of `epoch`: throws away a log that cannot be compared with a leader's. Blocks.
+    pub fn prepare_to_follow(&self, flusher: &Flusher, epoch: LeaderEpoch) -> Result<Option<Repair>, FollowError> {
+        if !self.common.options.rules.cuts_by_epoch {
+            // Only in tests: what Kafka did before KIP-101.
+            let high_watermark = self.high_watermark();
+            return self
+                .repair(flusher, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
+        }
+        self.repair(flusher, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
+    }
+
+    /// The flush journal may hold bytes that are about to be cut, and would write them again after a crash. So it is emptied first, and
+    /// takes nothing of this partition until the cut is done and its file synced.
+    fn repair(
+        &self,
+        flusher: &Flusher,
+        epoch: LeaderEpoch,
+        choose: impl Fn(LocalLog<'_>) -> Option<Repair>,
+    ) -> Result<Option<Repair>, FollowError> {
+        if self.as_follower(epoch, |log| choose(local(log)))?.is_none() {
+            return Ok(None);
+        }
+        self.unjournaled.store(true, Ordering::SeqCst);
+        if !flusher.empty_journal() {
+            self.unjournaled.store(false, Ordering::SeqCst);
+            return Err(FollowError::Journal);
+        }
+        let cut = self.as_follower(epoch, |log| {
+            let Some(repair) = choose(local(log)) else { return Ok(None) };
+            let (before, committed) = (log.log_end_offset(), self.high_watermark());
+            match repair {
+                Repair::CutTo(offset) => log.truncate_to(offset)?,
+                Repair::RestartAt(offset) => log.truncate_fully_and_start_at(offset)?,
+            }
+            self.note_cut(log.log_end_offset());
+            // What lies before a leader's start was committed once.
+            self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
+            if log.log_end_offset() < committed {
+                tracing::warn!(
+                    partition = %self.identity.topic_partition,
+                    leader_epoch = epoch,
+                    high_watermark = committed,
+                    log_end_offset = log.log_end_offset(),
+                    "the leader lacks records that were committed, as after an unclean election; they are gone here, too"
+                );
+            }
+            Ok(Some((repair, before, log.log_end_offset())))
+        });
+        self.unjournaled.store(false, Ordering::SeqCst);
+        let cut = cut?.map_err(|error: LogError| self.storage(error))?;
+        self.wake_everybody();
+        Ok(cut.map(|(repair, before, end)| {
+            tracing::info!(
+                partition = %self.identity.topic_partition,
+                leader_epoch = epoch,
+                log_end_offset_before = before,
+                log_end_offset = end,
+                "cut the log to where its history leaves the leader's"
+            );
+            repair
+        }))
+    }
+}
+
+fn local(log: &Log) -> LocalLog<'_> {
+    LocalLog { start: log.log_start_offset(), end: log.log_end_offset(), epochs: log.epochs() }
+}
+
+/// The headers of the whole and intact batches at the front, and what is wrong with the first that is not.
+fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
+    let mut headers = Vec::new();
+    for batch in Batches::new(records) {
+        match batch {
+            Ok((header, bytes)) if !checks_crc || crc_is_valid(bytes) => headers.push(header),
+            Ok((header, _)) => return (headers, Some(FollowError::Corrupt { offset: header.base_offset })),
+            Err(error) => return (headers, Some(FollowError::Malformed(error.to_string()))),
+        }
+    }
+    (headers, None)
+}
+
+/// The first batches that fit into one write; at least one.
+fn next_chunk(headers: &[BatchHeader], bytes_max: u64) -> Option<&[BatchHeader]> {
+    let mut bytes = 0;
+    let fitting = headers.iter().take_while(|header| {
+        bytes += header.size_bytes() as u64;
+        bytes <= bytes_max
+    });
+    let count = fitting.count().max(1);
+    headers.get(..count)
+}
+
+impl Partition {
+    /// Whether a fetched answer of a leader of `epoch` would still be taken.
+    pub fn follows(self: &Arc<Self>, epoch: LeaderEpoch) -> bool {
+        matches!(self.role(), Role::Follower { epoch: current, .. } if current == epoch)
+    }
+}
