@@ -47,7 +47,11 @@ impl ScrapeSource for OneOfEach {
             committed: 0,
             high_watermark: Some(1),
         });
-        page.add(&names::FETCH_SESSIONS, &[], 1.0);
+        for metric in
+            [&names::FETCH_SESSIONS, &names::UNCLEAN_ELECTIONS, &names::LEADER_ELECTIONS, &names::BROKERS_FENCED]
+        {
+            page.add(metric, &[], 1.0);
+        }
     }
 }
 
