@@ -142,6 +142,16 @@ impl Broker {
         self.own_mut().child = None;
     }
 
+    /// SIGSTOP: the process is there, its connections are open, and it does nothing.
+    pub fn pause(&self) {
+        signal(self.process_id(), libc::SIGSTOP);
+    }
+
+    /// SIGCONT after a pause.
+    pub fn resume(&self) {
+        signal(self.process_id(), libc::SIGCONT);
+    }
+
     /// SIGTERM, and how long the process took to end; panics when it did not end well.
     pub fn stop(&mut self) -> Duration {
         let began = Instant::now();

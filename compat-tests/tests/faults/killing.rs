@@ -1,0 +1,59 @@
+//! SIGKILL of one node by its part, or of all.
+
+use std::time::Duration;
+
+use compat_tests::faults::bench::say;
+use compat_tests::faults::report::{Report, quantile};
+use compat_tests::faults::{Bench, Fault, Profile};
+
+use crate::{alone, cycles};
+
+const AWAY: Duration = Duration::from_millis(1500);
+
+fn kill(name: &str, default: usize, fault: impl Fn(i32) -> Fault, changes_each: usize) -> Report {
+    let _alone = alone();
+    let mut bench = Bench::start(Profile::default());
+    let cycles = cycles(default);
+    bench.run_for(Duration::from_secs(1));
+    for cycle in 0..cycles {
+        bench.inflict(fault(i32::try_from(cycle % 3).expect("small")), AWAY);
+        bench.run_for(Duration::from_millis(500));
+    }
+    let report = bench.finish();
+    say(&format!("--- {name}, {cycles} cycles\n{report}"));
+    report.assert_not_vacuous(100 * cycles, cycles, changes_each * cycles);
+    report
+}
+
+/// Also measures how long writes stand still: the median under two seconds, the worst under five.
+#[test]
+fn kill9_leader() {
+    let report = kill("kill9_leader", 2, Fault::KillLeader, 1);
+    assert!(!report.outages.is_empty(), "no outage was measured\n{report}");
+    assert!(quantile(&report.outages, 0.5) < Duration::from_secs(2), "{report}");
+    assert!(quantile(&report.outages, 1.0) < Duration::from_secs(5), "{report}");
+}
+
+#[test]
+#[ignore = "a minute"]
+fn kill9_follower() {
+    kill("kill9_follower", 3, Fault::KillFollower, 0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn kill9_all() {
+    kill("kill9_all", 3, |_| Fault::KillAll, 1);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn kill9_controller() {
+    kill("kill9_controller", 3, |_| Fault::KillController, 0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn kill9_group_coord() {
+    kill("kill9_group_coord", 3, |_| Fault::KillCoordinator, 0);
+}
