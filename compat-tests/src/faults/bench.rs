@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
-use super::history::{Action, Recorder};
+use super::history::{Action, By, Recorder};
+use super::net::Net;
 use super::plan::Fault;
 use super::probe::{Picture, Probe};
 use super::report::Report;
@@ -43,6 +44,7 @@ impl Default for Profile {
 
 pub struct Bench {
     pub cluster: Cluster,
+    net: Option<Net>,
     pub topic: String,
     pub history: Arc<Recorder>,
     profile: Profile,
@@ -57,11 +59,17 @@ pub struct Bench {
 impl Bench {
     pub fn start(profile: Profile) -> Bench {
         let cluster = Cluster::start(&profile.cluster);
-        Bench::over(cluster, profile)
+        Bench::over(cluster, None, profile)
+    }
+
+    /// On a network that can be cut.
+    pub fn start_in(net: Net, profile: Profile) -> Bench {
+        let cluster = Cluster::start_in(&net, &profile.cluster);
+        Bench::over(cluster, Some(net), profile)
     }
 
     /// Puts load on a cluster that serves.
-    pub fn over(cluster: Cluster, profile: Profile) -> Bench {
+    fn over(cluster: Cluster, net: Option<Net>, profile: Profile) -> Bench {
         let topic = create_replicated(
             &cluster,
             "faults",
@@ -75,7 +83,7 @@ impl Bench {
         let group = unique("group");
         let (threads, watchers, recoveries) = (Vec::new(), Vec::new(), Vec::new());
         let mut bench =
-            Bench { cluster, topic, history, profile, group, over, threads, watching, watchers, recoveries };
+            Bench { cluster, net, topic, history, profile, group, over, threads, watching, watchers, recoveries };
         bench.start_clients();
         bench
     }
@@ -189,6 +197,16 @@ impl Bench {
         self.recover("Restart", node, began);
     }
 
+    /// Cuts these directed pairs for a while; the name is the fault's, the node the one that it is about.
+    pub fn cut(&mut self, name: &str, node: i32, pairs: &[(i32, i32)], time: Duration) {
+        self.history.note(0, Action::Fault { name: name.into(), node });
+        self.net.as_ref().expect("a network that can be cut").cut(pairs);
+        self.run_for(time);
+        let began = Instant::now();
+        self.net.as_ref().expect("a network that can be cut").heal();
+        self.recover(name, node, began);
+    }
+
     fn recover(&mut self, name: &str, node: i32, began: Instant) {
         self.cluster.await_ready();
         self.await_full_isr();
@@ -216,6 +234,7 @@ impl Bench {
     #[track_caller]
     pub fn finish(mut self) -> Report {
         self.await_full_isr();
+        self.await_readers();
         self.over.store(true, Ordering::Relaxed);
         self.threads.drain(..).for_each(|thread| thread.join().expect("a client ends well"));
         self.read_everything();
@@ -235,6 +254,19 @@ impl Bench {
         self.assert_quiet_logs(&path);
         let _ = std::fs::remove_file(path);
         report
+    }
+
+    /// When all is well again, the strict reader and the group must get to where the log ended at that moment.
+    #[track_caller]
+    fn await_readers(&self) {
+        let consumer: BaseConsumer = config(&self.cluster, &[]).create().expect("a consumer");
+        for partition in 0..self.profile.partitions {
+            let (_, end) = consumer.fetch_watermarks(&self.topic, partition, CALL_MAX).expect("watermarks");
+            for by in [By::Strict, By::Group] {
+                let what = format!("{by:?} readers get to {end} of partition {partition} after all is healed");
+                until(&what, RECOVERY_MAX, || (self.history.reached(by, partition) + 1 >= end).then_some(()));
+            }
+        }
     }
 
     #[track_caller]

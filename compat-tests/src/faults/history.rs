@@ -1,6 +1,7 @@
 //! What the clients did and were told, in the order of one monotonic clock. An invocation is written, to memory and to a file, before the
 //! call is made; its completion carries the same operation number. A new kind of operation (a transaction, say) is one more [`Action`].
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -126,6 +127,7 @@ pub struct Recorder {
     began: Instant,
     ops: AtomicU64,
     events: Mutex<Vec<Event>>,
+    reached: Mutex<BTreeMap<(By, i32), i64>>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -137,7 +139,13 @@ impl Recorder {
     }
 
     pub fn in_memory() -> Recorder {
-        Recorder { began: Instant::now(), ops: AtomicU64::new(1), events: Mutex::default(), file: None }
+        Recorder {
+            began: Instant::now(),
+            ops: AtomicU64::new(1),
+            events: Mutex::default(),
+            reached: Mutex::default(),
+            file: None,
+        }
     }
 
     /// A number that no operation and no value has had.
@@ -162,7 +170,17 @@ impl Recorder {
             let line = format!("{} {} {} {:?}\n", event.at.as_nanos(), process, op, event.action);
             file.write_all(line.as_bytes()).expect("the history file takes a line");
         }
+        if let Action::Read { by, partition, offset, .. } = event.action {
+            let mut reached = self.reached.lock().expect("lock");
+            let highest = reached.entry((by, partition)).or_insert(-1);
+            *highest = (*highest).max(offset);
+        }
         events.push(event);
+    }
+
+    /// The highest offset that these readers were given; -1 when none.
+    pub fn reached(&self, by: By, partition: i32) -> i64 {
+        self.reached.lock().expect("lock").get(&(by, partition)).copied().unwrap_or(-1)
     }
 
     /// Something seen, no operation.

@@ -1,4 +1,4 @@
-//! Figures of a history: how much was done, how fast, and how long writes stood still after a leader was killed.
+//! Figures of a history: how much was done, how fast, and how long writes stood still after a leader was lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,8 @@ pub struct Report {
     pub leader_changes: usize,
     /// From invocation to acknowledgement, sorted.
     pub latencies: Vec<Duration>,
-    /// From the kill of a leader to the first acknowledgement of a record sent after it to a partition that it led, sorted.
+    /// From the loss of a node to the first acknowledgement of an idempotent
+    /// record sent after it to a partition that it led, sorted.
     pub outages: Vec<Duration>,
     /// From a node's start to full ISR, sorted.
     pub recoveries: Vec<Duration>,
@@ -82,6 +83,11 @@ pub fn quantile(sorted: &[Duration], share: f64) -> Duration {
     sorted.get(at).copied().unwrap_or_default()
 }
 
+/// Faults that take one node away.
+fn loses_leader(name: &str) -> bool {
+    (name.starts_with("Kill") && name != "KillAll") || name.starts_with("Isolate") || name == "Pause"
+}
+
 fn outages(events: &[Event]) -> Vec<Duration> {
     let mut leaders: BTreeMap<i32, (i32, i32)> = BTreeMap::new();
     // Partitions whose leader was killed, since when; and the sends made since then.
@@ -94,7 +100,7 @@ fn outages(events: &[Event]) -> Vec<Duration> {
                 let known = leaders.entry(*partition).or_insert((*epoch, *leader));
                 *known = (*known).max((*epoch, *leader));
             }
-            Action::Fault { name, node } if name == "KillLeader" => {
+            Action::Fault { name, node } if loses_leader(name) => {
                 for (partition, _) in leaders.iter().filter(|(_, (_, leader))| leader == node) {
                     waiting.insert(*partition, event.at);
                 }
@@ -134,7 +140,7 @@ impl fmt::Display for Report {
         writeln!(f, "latency p50 / p99 / max: {}", spread(&self.latencies, &[0.5, 0.99, 1.0]))?;
         writeln!(
             f,
-            "first write after a leader's kill, median / p90 / worst: {}",
+            "first write after a leader's loss, median / p90 / worst: {}",
             spread(&self.outages, &[0.5, 0.9, 1.0])
         )?;
         write!(f, "start to full ISR, median / worst: {}", spread(&self.recoveries, &[0.5, 1.0]))

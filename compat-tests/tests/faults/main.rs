@@ -2,6 +2,7 @@
 //! `BARNABAS_FAULT_SEED` what `random_faults` does; with neither, a run is short. The longer scenarios are ignored by default:
 //! `cargo test -p compat-tests --test faults -- --include-ignored --nocapture`.
 
+mod cutting;
 mod killing;
 mod random;
 mod stopping;
