@@ -33,12 +33,14 @@ pub struct Profile {
     /// After which a producer gives a record up.
     pub patience: Duration,
     pub cluster: Vec<(&'static str, &'static str)>,
+    /// For the clients, on top of what they need.
+    pub clients: Vec<(&'static str, &'static str)>,
 }
 
 impl Default for Profile {
     fn default() -> Profile {
         let (pause, patience) = (Duration::from_millis(4), Duration::from_secs(10));
-        Profile { partitions: 3, members: 2, pause, patience, cluster: Vec::new() }
+        Profile { partitions: 3, members: 2, pause, patience, cluster: Vec::new(), clients: Vec::new() }
     }
 }
 
@@ -95,6 +97,7 @@ impl Bench {
             ("retry.backoff.ms", "20"),
             ("retry.backoff.max.ms", "200"),
         ];
+        let quick: Vec<_> = quick.into_iter().chain(self.profile.clients.clone()).collect();
         let quick = config(&self.cluster, &quick);
         for (process, idempotent, linger) in [(1, true, "0"), (2, false, "5")] {
             let mut config = quick.clone();

@@ -24,13 +24,15 @@ pub struct Report {
     /// From the loss of a node to the first acknowledgement of an idempotent
     /// record sent after it to a partition that it led, sorted.
     pub outages: Vec<Duration>,
+    /// From the loss of a node to the first word of any node that another leads what it led, sorted.
+    pub elections: Vec<Duration>,
     /// From a node's start to full ISR, sorted.
     pub recoveries: Vec<Duration>,
 }
 
 impl Report {
     pub fn of(events: &[Event]) -> Report {
-        let mut report = Report { outages: outages(events), ..Report::default() };
+        let mut report = Report { outages: outages(events), elections: elections(events), ..Report::default() };
         let mut invoked = BTreeMap::new();
         let mut epochs: BTreeSet<(i32, i32)> = BTreeSet::new();
         for event in events {
@@ -88,8 +90,39 @@ fn loses_leader(name: &str) -> bool {
     (name.starts_with("Kill") && name != "KillAll") || name.starts_with("Isolate") || name == "Pause"
 }
 
+/// What is known of each partition's newest epoch and its leader.
+type Leaders = BTreeMap<i32, (i32, i32)>;
+
+fn elections(events: &[Event]) -> Vec<Duration> {
+    let mut leaders = Leaders::new();
+    let mut waiting: BTreeMap<i32, (i32, Duration)> = BTreeMap::new();
+    let mut found = Vec::new();
+    for event in events {
+        match &event.action {
+            Action::Led { partition, leader, epoch } => {
+                let known = leaders.entry(*partition).or_insert((*epoch, *leader));
+                *known = (*known).max((*epoch, *leader));
+                let lost =
+                    waiting.get(partition).filter(|(lost, _)| *leader > 0 && known.1 == *leader && lost != leader);
+                if let Some((_, since)) = lost {
+                    found.push(event.at - *since);
+                    waiting.remove(partition);
+                }
+            }
+            Action::Fault { name, node } if loses_leader(name) => {
+                let led = leaders.iter().filter(|(_, (_, leader))| leader == node);
+                waiting = led.map(|(partition, _)| (*partition, (*node, event.at))).collect();
+            }
+            Action::Fault { .. } => waiting.clear(),
+            _ => {}
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
 fn outages(events: &[Event]) -> Vec<Duration> {
-    let mut leaders: BTreeMap<i32, (i32, i32)> = BTreeMap::new();
+    let mut leaders = Leaders::new();
     // Partitions whose leader was killed, since when; and the sends made since then.
     let mut waiting: BTreeMap<i32, Duration> = BTreeMap::new();
     let mut sent: BTreeMap<u64, (i32, Duration)> = BTreeMap::new();
@@ -143,6 +176,7 @@ impl fmt::Display for Report {
             "first write after a leader's loss, median / p90 / worst: {}",
             spread(&self.outages, &[0.5, 0.9, 1.0])
         )?;
+        writeln!(f, "new leader after a loss, median / worst: {}", spread(&self.elections, &[0.5, 1.0]))?;
         write!(f, "start to full ISR, median / worst: {}", spread(&self.recoveries, &[0.5, 1.0]))
     }
 }

@@ -12,6 +12,9 @@ use crate::{alone, cycles};
 /// Longer than a session.
 const TIME: Duration = Duration::from_secs(10);
 
+/// By default librdkafka waits a minute for an answer that never comes, whatever the brokers do meanwhile.
+const IMPATIENT: (&str, &str) = ("socket.timeout.ms", "3000");
+
 /// Runs cycles of a cut that is made from the leader of a partition and the two other nodes, the active controller last when it is one
 /// of them.
 fn cut(name: &str, time: Duration, pairs: impl Fn(i32, [i32; 2]) -> Vec<(i32, i32)>) -> Option<Report> {
@@ -23,7 +26,7 @@ fn cut(name: &str, time: Duration, pairs: impl Fn(i32, [i32; 2]) -> Vec<(i32, i3
             return None;
         }
     };
-    let mut bench = Bench::start_in(net, Profile::default());
+    let mut bench = Bench::start_in(net, Profile { clients: vec![IMPATIENT], ..Profile::default() });
     bench.run_for(Duration::from_secs(1));
     let cycles = cycles(2);
     for cycle in 0..cycles {
