@@ -28,7 +28,7 @@ impl Plan {
     }
 
     /// The next fault and how long the node stays away.
-    pub fn next(&mut self) -> (Fault, Duration) {
+    pub fn draw(&mut self) -> (Fault, Duration) {
         let partition = i32::try_from(self.below(u64::from(self.partitions.unsigned_abs()))).unwrap_or(0);
         let fault = match self.below(20) {
             0..=6 => Fault::KillLeader(partition),
@@ -67,7 +67,7 @@ mod tests {
     fn a_seed_gives_the_same_plan_twice_and_every_fault_in_time() {
         let faults = |seed| -> Vec<_> {
             let mut plan = Plan::new(seed, 3);
-            (0..200).map(|_| plan.next()).collect()
+            (0..200).map(|_| plan.draw()).collect()
         };
         assert_eq!(faults(7), faults(7));
         assert_ne!(faults(7), faults(8));

@@ -55,7 +55,9 @@ impl Probe {
         r.string();
         let controller = r.i32();
         let topics = r.array(|r| {
-            (r.i16(), r.string(), r.bool());
+            r.i16();
+            r.string();
+            r.bool();
             r.array(|r| {
                 r.i16();
                 let (index, leader, epoch) = (r.i32(), r.i32(), r.i32());
@@ -72,13 +74,16 @@ impl Probe {
         let body = Body::new().i32(-1).i32(0).i32(0).i32(1 << 20).i8(0).i32(0).i32(-1).i32(1).string(topic).i32(1);
         let body = body.i32(partition).i32(epoch).i64(offset).i64(-1).i32(1 << 20).i32(0).string("");
         let mut r = self.call(FETCH, 11, &body)?;
-        (r.i32(), r.i16(), r.i32());
+        r.i32();
+        r.i16();
+        r.i32();
         let topics = r.array(|r| {
             r.string();
             r.array(|r| {
                 r.i32();
                 let (error, high_watermark) = (r.i16(), r.i64());
-                (r.i64(), r.i64());
+                r.i64();
+                r.i64();
                 r.array(|r| (r.i64(), r.i64()));
                 r.i32();
                 let batches = stored(&r.bytes().unwrap_or_default());

@@ -17,7 +17,7 @@ fn random_faults() {
     let mut bench = Bench::start(profile);
     for cycle in 0..cycles {
         bench.run_for(plan.quiet());
-        let (fault, away) = plan.next();
+        let (fault, away) = plan.draw();
         say(&format!("{cycle}: {fault:?}, away {away:?}"));
         bench.inflict(fault, away);
     }

@@ -56,9 +56,12 @@ pub fn high_watermark_went_back(index: &Index<'_>, findings: &mut Findings) {
     }
 }
 
+/// Last offset, epoch and sum of a batch, and the nodes that serve it so.
+type Forms = BTreeMap<(i64, i32, u32), BTreeSet<i32>>;
+
 /// What different nodes serve of one partition: the same batches with the same sums.
 pub fn replicas_differ(index: &Index<'_>, findings: &mut Findings) {
-    let mut copies: BTreeMap<(i32, i64), BTreeMap<(i64, i32, u32), BTreeSet<i32>>> = BTreeMap::new();
+    let mut copies: BTreeMap<(i32, i64), Forms> = BTreeMap::new();
     for event in index.events {
         let Action::Batch { node, partition, base, last, epoch, crc } = event.action else { continue };
         copies.entry((partition, base)).or_default().entry((last, epoch, crc)).or_default().insert(node);
