@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use super::net::Net;
 use super::plan::Fault;
 use super::probe::{Picture, Probe};
 use super::report::Report;
-use super::{check, group, monitor, producers, readers};
+use super::{Violation, check, group, monitor, producers, readers};
 use crate::clients::{CALL_MAX, config, create_replicated, unique};
 use crate::{Cluster, until};
 
@@ -28,6 +28,8 @@ const OFFSETS: &str = "__consumer_offsets";
 pub struct Profile {
     pub partitions: i32,
     pub members: u32,
+    /// "all", or for a run that must be found out, "1"; then there is no idempotent producer.
+    pub acks: &'static str,
     /// Between two records of one producer.
     pub pause: Duration,
     /// After which a producer gives a record up.
@@ -40,7 +42,7 @@ pub struct Profile {
 impl Default for Profile {
     fn default() -> Profile {
         let (pause, patience) = (Duration::from_millis(4), Duration::from_secs(10));
-        Profile { partitions: 3, members: 2, pause, patience, cluster: Vec::new(), clients: Vec::new() }
+        Profile { partitions: 3, members: 2, acks: "all", pause, patience, cluster: Vec::new(), clients: Vec::new() }
     }
 }
 
@@ -99,8 +101,10 @@ impl Bench {
         ];
         let quick: Vec<_> = quick.into_iter().chain(self.profile.clients.clone()).collect();
         let quick = config(&self.cluster, &quick);
-        for (process, idempotent, linger) in [(1, true, "0"), (2, false, "5")] {
+        let producers = [(1, true, "0"), (2, false, "5")];
+        for (process, idempotent, linger) in producers.into_iter().skip(usize::from(self.profile.acks != "all")) {
             let mut config = quick.clone();
+            config.set("acks", self.profile.acks);
             config.set("linger.ms", linger).set("delivery.timeout.ms", self.profile.patience.as_millis().to_string());
             let (topic, partitions, pause) = (self.topic.clone(), self.profile.partitions, self.profile.pause);
             let sending = producers::Sending { process, idempotent, topic, partitions, pause };
@@ -182,6 +186,22 @@ impl Bench {
         self.recover(name, nodes[0], began);
     }
 
+    /// The leader dies with what its followers, which stand still, have not got.
+    pub fn kill_ahead_of_followers(&mut self, partition: i32, time: Duration) {
+        let leader = self.leader(partition);
+        let followers: Vec<i32> = self.cluster.ids().filter(|id| *id != leader).collect();
+        self.history.note(0, Action::Fault { name: "KillAhead".into(), node: leader });
+        followers.iter().for_each(|id| self.cluster.node(*id).pause());
+        self.run_for(time);
+        self.cluster.node_mut(leader).kill();
+        followers.iter().for_each(|id| self.cluster.node(*id).resume());
+        // Another leads before the old one is back.
+        self.run_for(Duration::from_secs(3));
+        let began = Instant::now();
+        self.cluster.node_mut(leader).spawn();
+        self.recover("KillAhead", leader, began);
+    }
+
     fn pause(&mut self, node: i32, time: Duration) {
         self.history.note(0, Action::Fault { name: "Pause".into(), node });
         self.cluster.node(node).pause();
@@ -236,6 +256,22 @@ impl Bench {
     /// Ends the load, reads everything and gives the verdict; panics with the findings.
     #[track_caller]
     pub fn finish(mut self) -> Report {
+        let (report, violations) = self.verdict();
+        let path = self.history.path().unwrap_or(Path::new("")).to_path_buf();
+        if !violations.is_empty() {
+            let first: Vec<String> = violations.iter().take(20).map(ToString::to_string).collect();
+            let kept = self.keep_logs(&path);
+            let (count, path) = (violations.len(), path.display());
+            panic!("{count} violations, {path} in {kept}:\n{}\n{report}", first.join("\n"));
+        }
+        self.assert_quiet_logs(&path);
+        let _ = std::fs::remove_file(path);
+        report
+    }
+
+    /// Ends the load, reads everything and checks it.
+    #[track_caller]
+    pub fn verdict(&mut self) -> (Report, Vec<Violation>) {
         self.await_full_isr();
         self.await_readers();
         self.over.store(true, Ordering::Relaxed);
@@ -247,16 +283,7 @@ impl Bench {
         let mut report = Report::of(&events);
         report.recoveries = std::mem::take(&mut self.recoveries);
         report.recoveries.sort_unstable();
-        let violations = check(&events);
-        let path = self.history.path().unwrap_or(std::path::Path::new("")).to_path_buf();
-        if !violations.is_empty() {
-            let first: Vec<String> = violations.iter().take(20).map(ToString::to_string).collect();
-            let kept = self.keep_logs(&path);
-            panic!("{} violations, {} in {kept}:\n{}\n{report}", violations.len(), path.display(), first.join("\n"));
-        }
-        self.assert_quiet_logs(&path);
-        let _ = std::fs::remove_file(path);
-        report
+        (report, check(&events))
     }
 
     /// When all is well again, the strict reader and the group must get to where the log ended at that moment.
@@ -295,7 +322,7 @@ impl Bench {
 
     /// No node may have panicked; errors are shown.
     #[track_caller]
-    fn assert_quiet_logs(&self, path: &std::path::Path) {
+    fn assert_quiet_logs(&self, path: &Path) {
         for id in self.cluster.ids() {
             let log = self.cluster.node(id).log();
             let panics: Vec<&str> = log.lines().filter(|line| line.contains("panicked")).collect();
@@ -309,7 +336,7 @@ impl Bench {
     }
 
     /// Copies the nodes' logs beside the history.
-    fn keep_logs(&self, path: &std::path::Path) -> String {
+    fn keep_logs(&self, path: &Path) -> String {
         for id in self.cluster.ids() {
             let _ = std::fs::write(path.with_extension(format!("node{id}.log")), self.cluster.node(id).log());
         }

@@ -55,7 +55,7 @@ pub fn start(
     history: Arc<Recorder>,
     over: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
-    config.set("enable.idempotence", if sending.idempotent { "true" } else { "false" }).set("acks", "all");
+    config.set("enable.idempotence", if sending.idempotent { "true" } else { "false" });
     let reports = Reports { history: Arc::clone(&history), process: sending.process };
     let producer: ThreadedProducer<Reports> = config.create_with_context(reports).expect("a producer");
     std::thread::spawn(move || {

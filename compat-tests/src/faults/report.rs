@@ -87,7 +87,9 @@ pub fn quantile(sorted: &[Duration], share: f64) -> Duration {
 
 /// Faults that take one node away.
 fn loses_leader(name: &str) -> bool {
-    (name.starts_with("Kill") && name != "KillAll") || name.starts_with("Isolate") || name == "Pause"
+    (name.starts_with("Kill") && name != "KillAll" && name != "KillAhead")
+        || name.starts_with("Isolate")
+        || name == "Pause"
 }
 
 /// What is known of each partition's newest epoch and its leader.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use compat_tests::faults::bench::say;
 use compat_tests::faults::report::{Report, quantile};
-use compat_tests::faults::{Bench, Fault, Profile};
+use compat_tests::faults::{Bench, Fault, Kind, Profile};
 
 use crate::{alone, cycles};
 
@@ -56,4 +56,33 @@ fn kill9_controller() {
 #[ignore = "a minute"]
 fn kill9_group_coord() {
     kill("kill9_group_coord", 3, |_| Fault::KillCoordinator, 0);
+}
+
+/// The bench can find out: with acks=1 a leader that dies ahead of its followers loses what it acknowledged.
+#[test]
+#[ignore = "half a minute"]
+fn acks_1_is_found_out() {
+    let _alone = alone();
+    let mut bench = Bench::start(Profile { acks: "1", ..Profile::default() });
+    bench.run_for(Duration::from_secs(1));
+    bench.kill_ahead_of_followers(0, Duration::from_millis(1000));
+    let (report, violations) = bench.verdict();
+    say(&format!("--- acks_1_is_found_out: {} violations\n{report}", violations.len()));
+    assert!(violations.iter().any(|one| one.kind == Kind::LostWrite), "{violations:?}");
+}
+
+/// The same with acks=all loses nothing.
+#[test]
+#[ignore = "half a minute"]
+fn kill9_leader_ahead_of_followers() {
+    let _alone = alone();
+    let mut bench = Bench::start(Profile::default());
+    bench.run_for(Duration::from_secs(1));
+    for partition in 0..i32::try_from(cycles(1)).expect("small") {
+        bench.kill_ahead_of_followers(partition % 3, Duration::from_millis(1000));
+        bench.run_for(Duration::from_millis(500));
+    }
+    let report = bench.finish();
+    say(&format!("--- kill9_leader_ahead_of_followers\n{report}"));
+    report.assert_not_vacuous(100, 1, 1);
 }
