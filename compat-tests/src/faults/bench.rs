@@ -230,6 +230,18 @@ impl Bench {
         self.recover(name, node, began);
     }
 
+    /// Cuts one of these sets after the other, round and round, without waiting for anything between.
+    pub fn flap(&mut self, name: &str, sets: &[Vec<(i32, i32)>], each: Duration, rounds: usize) {
+        for pairs in sets.iter().cycle().take(sets.len() * rounds) {
+            self.history.note(0, Action::Fault { name: name.into(), node: pairs[0].0 });
+            let net = self.net.as_ref().expect("a network that can be cut");
+            net.cut(pairs);
+            self.run_for(each);
+            net.heal();
+        }
+        self.recover(name, 0, Instant::now());
+    }
+
     fn recover(&mut self, name: &str, node: i32, began: Instant) {
         self.cluster.await_ready();
         self.await_full_isr();
@@ -265,7 +277,6 @@ impl Bench {
             panic!("{count} violations, {path} in {kept}:\n{}\n{report}", first.join("\n"));
         }
         self.assert_quiet_logs(&path);
-        let _ = std::fs::remove_file(path);
         report
     }
 
@@ -348,8 +359,10 @@ impl Drop for Bench {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         self.watching.store(true, Ordering::Relaxed);
-        if std::thread::panicking() {
-            let path = history_path(&self.topic);
+        let path = history_path(&self.topic);
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_file(path);
+        } else {
             let kept = self.keep_logs(&path);
             say(&format!("the history and the nodes' logs are in {kept}: {}", path.display()));
         }

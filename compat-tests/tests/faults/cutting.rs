@@ -15,19 +15,19 @@ const TIME: Duration = Duration::from_secs(10);
 /// By default librdkafka waits a minute for an answer that never comes, whatever the brokers do meanwhile.
 const IMPATIENT: (&str, &str) = ("socket.timeout.ms", "3000");
 
+/// Nodes under load on a network of their own; none, and a line that says so, where there can be no such network.
+fn bench(name: &str) -> Option<Bench> {
+    let net = Net::new(3).map_err(|why| say(&format!("SKIPPED: {name} needs network namespaces: {why}"))).ok()?;
+    let bench = Bench::start_in(net, Profile { clients: vec![IMPATIENT], ..Profile::default() });
+    bench.run_for(Duration::from_secs(1));
+    Some(bench)
+}
+
 /// Runs cycles of a cut that is made from the leader of a partition and the two other nodes, the active controller last when it is one
 /// of them.
 fn cut(name: &str, time: Duration, pairs: impl Fn(i32, [i32; 2]) -> Vec<(i32, i32)>) -> Option<Report> {
     let _alone = alone();
-    let net = match Net::new(3) {
-        Ok(net) => net,
-        Err(why) => {
-            say(&format!("SKIPPED: {name} needs network namespaces: {why}"));
-            return None;
-        }
-    };
-    let mut bench = Bench::start_in(net, Profile { clients: vec![IMPATIENT], ..Profile::default() });
-    bench.run_for(Duration::from_secs(1));
+    let mut bench = bench(name)?;
     let cycles = cycles(2);
     for cycle in 0..cycles {
         let leader = bench.leader(i32::try_from(cycle % 3).expect("small"));
@@ -94,4 +94,17 @@ fn oneway_follower_to_leader() {
 #[ignore = "a minute"]
 fn bridge() {
     cut("bridge", TIME, |_, [a, b]| both_ways(a, &[b]));
+}
+
+/// Each pair in turn loses the other for a moment, over and over.
+#[test]
+#[ignore = "a minute"]
+fn ring_flap() {
+    let _alone = alone();
+    let Some(mut bench) = bench("ring_flap") else { return };
+    let ring = [both_ways(1, &[2]), both_ways(2, &[3]), both_ways(3, &[1])];
+    bench.flap("ring_flap", &ring, Duration::from_millis(1500), 3 * cycles(1));
+    let report = bench.finish();
+    say(&format!("--- ring_flap\n{report}"));
+    report.assert_not_vacuous(100, 9, 0);
 }
