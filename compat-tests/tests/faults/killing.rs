@@ -34,6 +34,32 @@ fn kill9_leader() {
     assert!(quantile(&report.outages, 1.0) < Duration::from_secs(5), "{report}");
 }
 
+/// The same with what librdkafka does when nobody sets anything.
+#[test]
+#[ignore = "a minute"]
+fn kill9_leader_under_a_client_with_defaults() {
+    let _alone = alone();
+    let clients = vec![
+        ("reconnect.backoff.ms", "100"),
+        ("reconnect.backoff.max.ms", "10000"),
+        ("retry.backoff.ms", "100"),
+        ("retry.backoff.max.ms", "1000"),
+    ];
+    let patience = Duration::from_secs(60);
+    let mut bench = Bench::start(Profile { members: 1, clients, patience, ..Profile::default() });
+    let cycles = cycles(5);
+    bench.run_for(Duration::from_secs(1));
+    for cycle in 0..cycles {
+        bench.inflict(Fault::KillLeader(i32::try_from(cycle % 3).expect("small")), Duration::from_secs(6));
+        bench.run_for(Duration::from_secs(1));
+    }
+    let report = bench.finish();
+    say(&format!("--- kill9_leader_under_a_client_with_defaults, {cycles} cycles\n{report}"));
+    report.assert_not_vacuous(100 * cycles, cycles, cycles);
+    assert!(quantile(&report.outages, 0.5) < Duration::from_secs(2), "{report}");
+    assert!(quantile(&report.outages, 1.0) < Duration::from_secs(5), "{report}");
+}
+
 #[test]
 #[ignore = "a minute"]
 fn kill9_follower() {
