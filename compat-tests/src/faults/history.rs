@@ -111,6 +111,10 @@ pub enum Action {
         name: String,
         node: i32,
     },
+    /// What a client's library logs.
+    Log {
+        text: String,
+    },
 }
 
 /// An action, when it was, by which client, and the operation that it belongs to.

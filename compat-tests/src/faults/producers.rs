@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer};
@@ -20,7 +21,11 @@ struct Reports {
     process: u32,
 }
 
-impl ClientContext for Reports {}
+impl ClientContext for Reports {
+    fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.history.note(self.process, Action::Log { text: format!("{facility}: {message}") });
+    }
+}
 
 impl ProducerContext for Reports {
     type DeliveryOpaque = usize;
@@ -56,6 +61,9 @@ pub fn start(
     over: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
     config.set("enable.idempotence", if sending.idempotent { "true" } else { "false" });
+    if let Ok(what) = std::env::var("BARNABAS_FAULT_DEBUG") {
+        config.set("debug", what).set_log_level(RDKafkaLogLevel::Debug);
+    }
     let reports = Reports { history: Arc::clone(&history), process: sending.process };
     let producer: ThreadedProducer<Reports> = config.create_with_context(reports).expect("a producer");
     std::thread::spawn(move || {

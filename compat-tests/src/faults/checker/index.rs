@@ -54,7 +54,7 @@ impl<'a> Index<'a> {
             Action::Sent { value, outcome, offset, .. } => {
                 let Some(sending) = self.sends.get_mut(value) else { return };
                 (sending.outcome, sending.offset) = (*outcome, *offset);
-                if *outcome == Outcome::Ok {
+                if *outcome == Outcome::Ok && *offset >= 0 {
                     self.values.entry((sending.partition, *offset)).or_default().insert(*value);
                 }
             }

@@ -94,6 +94,12 @@ fn a_lost_write_at_the_end_of_the_log_is_found() {
 }
 
 #[test]
+fn an_acknowledgement_without_an_offset_wants_the_record_somewhere() {
+    assert_eq!(clean().send(1, 4, Outcome::Ok, -1001).end(&[(0, 1), (1, 2), (2, 4)]).kinds(), []);
+    assert_eq!(clean().send(1, 4, Outcome::Ok, -1001).end(&ALL).kinds(), [Kind::LostWrite]);
+}
+
+#[test]
 fn a_record_that_was_read_and_is_gone_is_lost() {
     assert_eq!(clean().read(By::Group, 2, 3).end(&ALL[..2]).kinds(), [Kind::LostWrite]);
 }
