@@ -28,6 +28,10 @@ architecture:
 test-all:
     cargo test --workspace --locked
 
+# Faults on three real processes under load, every scenario; `BARNABAS_FAULTS=N` cycles each. Network cuts need root, `ip` and `nft`.
+faults:
+    cargo test -p compat-tests --locked --test faults -- --include-ignored --nocapture
+
 # Alert rules by Prometheus' own tool (Debian: apt-get install prometheus).
 rules:
     promtool check rules grafana/alerts.yml

@@ -100,6 +100,7 @@ pub struct Stored {
     pub last_offset: i64,
     pub leader_epoch: i32,
     pub size: usize,
+    pub crc: u32,
     pub crc_is_right: bool,
 }
 
@@ -117,6 +118,7 @@ pub fn stored(mut bytes: &[u8]) -> Vec<Stored> {
             last_offset: base_offset + i64::from(i32_at(bytes, 23)),
             leader_epoch: i32_at(bytes, 12),
             size,
+            crc: i32_at(bytes, 17) as u32,
             crc_is_right: crc32c::crc32c(&bytes[21..size]) == i32_at(bytes, 17) as u32,
         });
         bytes = &bytes[size..];

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -30,6 +30,8 @@ struct Owned {
     directory: TempDir,
     http: SocketAddr,
     settings: Vec<String>,
+    /// What is put before the binary to run it elsewhere, in a network namespace.
+    prefix: Vec<String>,
     child: Option<Child>,
 }
 
@@ -61,9 +63,17 @@ impl Broker {
             directory: tempfile::Builder::new().prefix("barnabas-test-").tempdir().expect("a temporary directory"),
             http: local(ports::free()),
             settings: settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            prefix: Vec::new(),
             child: None,
         };
         Broker { address: local(ports::free()), owned: Some(owned) }
+    }
+
+    /// Moves a broker that has not been started to another address, where this command takes it.
+    pub fn place(&mut self, address: IpAddr, prefix: Vec<String>) {
+        self.address.set_ip(address);
+        self.own_mut().http.set_ip(address);
+        self.own_mut().prefix = prefix;
     }
 
     /// Sets something before the next start.
@@ -142,6 +152,16 @@ impl Broker {
         self.own_mut().child = None;
     }
 
+    /// SIGSTOP: the process is there, its connections are open, and it does nothing.
+    pub fn pause(&self) {
+        signal(self.process_id(), libc::SIGSTOP);
+    }
+
+    /// SIGCONT after a pause.
+    pub fn resume(&self) {
+        signal(self.process_id(), libc::SIGCONT);
+    }
+
     /// SIGTERM, and how long the process took to end; panics when it did not end well.
     pub fn stop(&mut self) -> Duration {
         let began = Instant::now();
@@ -186,8 +206,9 @@ impl Broker {
 
     fn command(&self) -> Command {
         let own = self.own();
-        let mut command = Command::new(binary::path());
-        command.arg("serve");
+        let mut words = own.prefix.iter().map(|word| word.as_ref()).chain([binary::path().as_os_str()]);
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words).arg("serve");
         let given = [
             format!("listeners=PLAINTEXT://{}", self.address),
             format!("log.dirs={}", self.data().display()),

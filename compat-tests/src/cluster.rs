@@ -1,11 +1,13 @@
 //! A cluster under test: three real processes, each broker and controller, on ports and in directories of their own.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::metadata::Metadata;
 
 use crate::clients::{CALL_MAX, config};
+use crate::faults::Net;
 use crate::{Broker, ports, until};
 
 /// How long a node may take to serve, generous for a debug build on a busy machine.
@@ -27,15 +29,30 @@ impl Cluster {
 
     /// Nodes that know of one another and have not been started.
     pub fn prepared(count: usize, settings: &[(&str, &str)]) -> Cluster {
+        Cluster::prepared_at(count, settings, |_| (Ipv4Addr::LOCALHOST, Vec::new()))
+    }
+
+    /// Starts three nodes, each in its own namespace of this network.
+    pub fn start_in(net: &Net, settings: &[(&str, &str)]) -> Cluster {
+        let mut cluster = Cluster::prepared_at(3, settings, |node| (net.address(node), net.prefix(node)));
+        cluster.nodes.iter_mut().for_each(Broker::spawn);
+        cluster.await_ready();
+        cluster
+    }
+
+    fn prepared_at(count: usize, settings: &[(&str, &str)], place: impl Fn(i32) -> (Ipv4Addr, Vec<String>)) -> Cluster {
+        let places: Vec<_> = (1..).take(count).map(place).collect();
         let controllers: Vec<u16> = (0..count).map(|_| ports::free()).collect();
         let voters: Vec<String> =
-            controllers.iter().enumerate().map(|(at, port)| format!("{}@127.0.0.1:{port}", at + 1)).collect();
+            controllers.iter().enumerate().map(|(at, port)| format!("{}@{}:{port}", at + 1, places[at].0)).collect();
         let mut nodes = Vec::new();
         for (at, port) in controllers.iter().enumerate() {
             let mut node = Broker::prepared(settings);
+            let (host, prefix) = places[at].clone();
+            node.place(host.into(), prefix);
             node.set("node.id", &(at + 1).to_string());
             node.set("controller.quorum.voters", &voters.join(","));
-            let listeners = format!("PLAINTEXT://{},CONTROLLER://127.0.0.1:{port}", node.address());
+            let listeners = format!("PLAINTEXT://{},CONTROLLER://{host}:{port}", node.address());
             node.set("listeners", &listeners);
             nodes.push(node);
         }

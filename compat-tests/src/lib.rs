@@ -6,6 +6,7 @@ pub mod binary;
 pub mod broker;
 pub mod clients;
 pub mod cluster;
+pub mod faults;
 pub mod members;
 pub mod ports;
 pub mod wait;
