@@ -27,6 +27,7 @@ fn kill(name: &str, default: usize, fault: impl Fn(i32) -> Fault, changes_each: 
 
 /// Also measures how long writes stand still: the median under two seconds, the worst under five.
 #[test]
+#[ignore = "half a minute, and wants a machine of its own"]
 fn kill9_leader() {
     let report = kill("kill9_leader", 2, Fault::KillLeader, 1);
     assert!(!report.outages.is_empty(), "no outage was measured\n{report}");

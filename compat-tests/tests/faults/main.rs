@@ -1,5 +1,5 @@
 //! Faults on three real nodes under load, each scenario by its name. `BARNABAS_FAULTS=N` sets the number of cycles and
-//! `BARNABAS_FAULT_SEED` what `random_faults` does; with neither, a run is short. The longer scenarios are ignored by default:
+//! `BARNABAS_FAULT_SEED` what `random_faults` does; with neither, a run is short. The scenarios are ignored by default:
 //! `cargo test -p compat-tests --test faults -- --include-ignored --nocapture`.
 
 mod cutting;
