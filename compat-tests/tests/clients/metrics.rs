@@ -122,7 +122,8 @@ fn dashboard_and_alerts_name_only_what_a_running_broker_shows() {
 fn probes_say_that_it_lives_and_is_ready() {
     let Some(broker) = Broker::owned(&[]) else { return };
     assert_eq!(get(&broker, "/livez"), "ok\n");
-    until("ready", PATIENCE, || (get(&broker, "/readyz") == "ready\n").then_some(()));
+    until("ready", PATIENCE, || broker.readiness().ok());
+    assert_eq!(get(&broker, "/readyz"), "ready\n");
 }
 
 #[test]

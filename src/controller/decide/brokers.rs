@@ -1,7 +1,7 @@
 //! Brokers coming and going by hand: a node that makes its cluster, and a broker that is gone for good.
 
 use super::elections::{Event, after};
-use super::registration::bootstrap;
+use super::registration::{MIN_IN_SYNC_DEFAULT, bootstrap};
 use super::rules::Rules;
 use super::{Decision, Draft, Refusal};
 use crate::base::{BrokerId, ErrorCode};
@@ -21,7 +21,7 @@ pub struct Registering {
 pub fn register_broker(image: &Image, broker: &Registering) -> Decision<i64> {
     let mut draft = Draft::of(image);
     if image.cluster_id.is_empty() {
-        draft.extend(bootstrap(&broker.cluster_id));
+        draft.extend(bootstrap(&broker.cluster_id, MIN_IN_SYNC_DEFAULT));
     }
     let id = broker.registration.id;
     let epoch = draft.image.offset.saturating_add(1);

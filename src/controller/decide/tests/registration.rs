@@ -32,6 +32,15 @@ fn the_first_one_makes_the_cluster_and_serves_at_once() {
 }
 
 #[test]
+fn a_new_cluster_keeps_the_in_sync_minimum_that_its_first_controller_was_started_with() {
+    let set = std::collections::BTreeMap::from([("min.insync.replicas".to_owned(), "2".to_owned())]);
+    let decision = register(&Image::empty(), &Rules { node_id: 1, fixed: &set }, &asking(1, 1), false);
+    let image = after(&Image::empty(), &decision);
+    let defaults = image.configs(&crate::metadata::ConfigResource::broker_default()).expect("is set");
+    assert_eq!(defaults.get("min.insync.replicas").map(String::as_str), Some("2"));
+}
+
+#[test]
 fn a_node_that_never_was_in_a_cluster_joins_the_one_there_is() {
     let nameless = |id| Registration { cluster_id: String::new(), fresh_cluster_id: "fresh".into(), ..asking(id, 1) };
     let (image, _) = registered(&Image::empty(), &nameless(1));
