@@ -88,9 +88,13 @@ fn host_of(host: &Host, settings: &BrokerSettings, listener: &str) -> String {
     bound.filter(|name| name != "0.0.0.0" && name != "::").unwrap_or_else(|| host.net.host_name())
 }
 
-/// One node that is broker and controller and the only voter.
+/// One node that is broker and controller and the only voter, and has not been told of others.
 pub fn is_alone(settings: &BrokerSettings) -> bool {
-    settings.roles.broker && settings.roles.controller && settings.quorum.voters.len() <= 1
+    let quorum = &settings.quorum;
+    settings.roles.broker
+        && settings.roles.controller
+        && quorum.voters.len() <= 1
+        && quorum.bootstrap_servers.is_empty()
 }
 
 /// Where this node takes messages of the quorum: on its controller's listener, else on the one that brokers use among themselves.
