@@ -49,6 +49,14 @@ pub struct BrokerSettings {
     pub properties: Arc<BTreeMap<String, String>>,
 }
 
+impl BrokerSettings {
+    /// One node that is broker and controller and the only voter, and has not been told of others.
+    pub fn is_alone(&self) -> bool {
+        let quorum = &self.quorum;
+        self.roles.broker && self.roles.controller && quorum.voters.len() <= 1 && quorum.bootstrap_servers.is_empty()
+    }
+}
+
 /// When an acknowledged record is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushPolicy {

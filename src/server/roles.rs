@@ -63,7 +63,7 @@ pub fn bind_all(host: &Host, settings: &BrokerSettings, telemetry: &Telemetry) -
 /// Where clients and other brokers reach this node. A node that is alone names no host that was not set: each client is told the address it
 /// reached us by.
 pub fn endpoints(host: &Host, settings: &BrokerSettings, listeners: &[Listener]) -> Result<Vec<Endpoint>, StartError> {
-    let is_alone = is_alone(settings);
+    let is_alone = settings.is_alone();
     let mut endpoints = Vec::with_capacity(listeners.len());
     for listener in listeners.iter().filter(|listener| listener.door == Door::Broker) {
         let advertised = settings.advertised_listeners.iter().find(|one| *one.name == *listener.name);
@@ -86,15 +86,6 @@ pub fn endpoints(host: &Host, settings: &BrokerSettings, listeners: &[Listener])
 fn host_of(host: &Host, settings: &BrokerSettings, listener: &str) -> String {
     let bound = settings.listeners.iter().find(|one| one.name == *listener).and_then(|one| one.host.clone());
     bound.filter(|name| name != "0.0.0.0" && name != "::").unwrap_or_else(|| host.net.host_name())
-}
-
-/// One node that is broker and controller and the only voter, and has not been told of others.
-pub fn is_alone(settings: &BrokerSettings) -> bool {
-    let quorum = &settings.quorum;
-    settings.roles.broker
-        && settings.roles.controller
-        && quorum.voters.len() <= 1
-        && quorum.bootstrap_servers.is_empty()
 }
 
 /// Where this node takes messages of the quorum: on its controller's listener, else on the one that brokers use among themselves.

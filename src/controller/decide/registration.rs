@@ -22,18 +22,16 @@ pub struct Registration {
     pub previous_epoch: Option<i64>,
 }
 
-/// The in-sync minimum of a cluster whose first controller was told none.
-pub const MIN_IN_SYNC_DEFAULT: &str = "1";
-
-/// The first records of a new cluster. `min_in_sync` is what the first controller was started with.
-pub fn bootstrap(cluster_id: &str, min_in_sync: &str) -> Vec<MetadataRecord> {
+/// The first records of a new cluster.
+fn bootstrap(cluster_id: &str, rules: &Rules<'_>) -> Vec<MetadataRecord> {
     let mut records = vec![MetadataRecord::Cluster { cluster_id: cluster_id.to_owned() }];
     records.extend(initial_features());
-    // With eligible leader replicas on, Kafka keeps the in-sync minimum as a cluster-wide dynamic default (KIP-966).
+    // With eligible leader replicas on, Kafka keeps the in-sync minimum as a cluster-wide dynamic default (KIP-966): what the first
+    // controller was started with.
     records.push(MetadataRecord::Config {
         resource: ConfigResource::broker_default(),
         name: "min.insync.replicas".to_owned(),
-        value: Some(min_in_sync.to_owned()),
+        value: Some(rules.fixed.value("min.insync.replicas").unwrap_or("1").to_owned()),
     });
     records
 }
@@ -51,8 +49,7 @@ pub fn register(
     let mut draft = Draft::of(image);
     if image.cluster_id.is_empty() {
         let brought = [&asked.cluster_id, &asked.fresh_cluster_id].into_iter().find(|id| !id.is_empty());
-        let min_in_sync = rules.fixed.value("min.insync.replicas");
-        draft.extend(bootstrap(brought.map_or("", String::as_str), min_in_sync.unwrap_or(MIN_IN_SYNC_DEFAULT)));
+        draft.extend(bootstrap(brought.map_or("", String::as_str), rules));
     }
     if let Err(refusal) = check(&draft.image, asked, other_is_alive) {
         return Decision::unchanged(Err(refusal));

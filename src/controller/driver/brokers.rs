@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Controller, Liveness};
 use crate::base::{BrokerId, ErrorCode, TopicId};
-use crate::controller::decide::brokers::{Registering, register_broker, unregister_broker};
+use crate::controller::decide::brokers::unregister_broker;
 use crate::controller::decide::heartbeat::{Heartbeat, HeartbeatReply, Stopping, fence, heartbeat};
 use crate::controller::decide::registration::{Registration, register};
 use crate::controller::decide::rules::Rules;
@@ -18,11 +18,6 @@ use crate::quorum::QuorumError;
 const LOOK_AGAIN_AFTER_MS: [u64; 3] = [20, 50, 150];
 
 impl Controller {
-    /// Registers this node's broker without any question; answers the broker epoch.
-    pub async fn register_broker(&self, broker: Registering) -> Result<i64, QuorumError> {
-        Ok(self.change(move |image| register_broker(image, &broker)).await?.0)
-    }
-
     /// Decides a BrokerRegistration request; answers the broker epoch.
     pub async fn register(&self, asked: Registration) -> Result<Result<i64, Refusal>, QuorumError> {
         self.must_be_active()?;

@@ -1,17 +1,15 @@
+use super::registration::asking;
 use super::*;
 use crate::base::ErrorCode;
-use crate::controller::decide::brokers::{Registering, register_broker, unregister_broker};
+use crate::controller::decide::brokers::unregister_broker;
 use crate::controller::decide::features::{Direction, FeatureUpdate, update_features};
 use crate::controller::decide::producer_ids::allocate_producer_ids;
+use crate::controller::decide::registration::register;
 use crate::metadata::ConfigResource;
-
-fn registering(id: BrokerId) -> Registering {
-    Registering { registration: broker(id, None), cluster_id: "c".into() }
-}
 
 /// A cluster as its first broker makes it.
 fn first_start() -> Image {
-    after(&Image::empty(), &register_broker(&Image::empty(), &registering(1)))
+    after(&Image::empty(), &register(&Image::empty(), &RULES, &asking(1, 1), false))
 }
 
 #[test]
@@ -29,11 +27,11 @@ fn the_first_broker_makes_the_cluster() {
 fn a_restart_registers_with_a_greater_epoch_and_renews_leadership() {
     let mut image = first_start();
     with_topic(&mut image, "t", 1, 2);
-    let decision = register_broker(&image, &registering(1));
-    assert!(decision.reply > image.broker(1).unwrap().epoch);
-    assert_eq!(decision.records.len(), 2);
+    let decision = register(&image, &RULES, &asking(1, 2), false);
+    let epoch = decision.reply.clone().expect("may register");
+    assert!(epoch > image.broker(1).unwrap().epoch);
     let after = after(&image, &decision);
-    assert_eq!(after.broker(1).unwrap().epoch, decision.reply);
+    assert_eq!(after.broker(1).unwrap().epoch, epoch);
     let epochs: Vec<_> = after.topic("t").unwrap().partitions.iter().map(|one| one.leader_epoch).collect();
     assert_eq!(epochs, [1, 1]);
 }

@@ -3,7 +3,7 @@ use crate::base::ErrorCode;
 use crate::controller::decide::features::{Direction, FeatureUpdate, supported_features, update_features};
 use crate::controller::decide::registration::{Registration, register};
 
-fn asking(id: BrokerId, incarnation: u128) -> Registration {
+pub(super) fn asking(id: BrokerId, incarnation: u128) -> Registration {
     let broker = BrokerRegistration {
         incarnation: Uuid::from_u128(incarnation),
         features: supported_features(),
