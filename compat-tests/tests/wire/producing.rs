@@ -84,8 +84,16 @@ fn what_is_behind_a_batch_that_was_turned_away_is_turned_away() {
     }
     // Batch 0 arrived by another way: at the leader before this one.
     assert_eq!(produce(&mut broker.connect(), &known, 0, &batch(0)), (NONE, 0));
-    assert_eq!(produce(&mut broker.connect(), &known, 0, &batch(2)).0, OUT_OF_ORDER_SEQUENCE, "nothing was turned away");
-    assert_eq!(produce(&mut connection, &known, 0, &batch(2)).0, UNKNOWN_TOPIC_OR_PARTITION, "batch 1 is still to come");
+    assert_eq!(
+        produce(&mut broker.connect(), &known, 0, &batch(2)).0,
+        OUT_OF_ORDER_SEQUENCE,
+        "nothing was turned away"
+    );
+    assert_eq!(
+        produce(&mut connection, &known, 0, &batch(2)).0,
+        UNKNOWN_TOPIC_OR_PARTITION,
+        "batch 1 is still to come"
+    );
     for n in 0..3 {
         assert_eq!(produce(&mut connection, &known, 0, &batch(n)), (NONE, i64::from(n)));
     }

@@ -194,13 +194,19 @@ impl Produce<'_> {
 
     /// Answers that there is no such partition, which may only be so for now.
     fn unknown(&self, spot: Spot<'_>, data: &PartitionProduceData, code: ErrorCode) -> PartitionProduceResponse {
-        if let Some(Ok((header, _))) = data.records.as_ref().map(|records| records::single_batch(records, self.version)) {
+        if let Some(Ok((header, _))) = data.records.as_ref().map(|records| records::single_batch(records, self.version))
+        {
             self.turned_away().refused(spot, &header, code, self.context.received_nanos);
         }
         failure(spot.partition, code)
     }
 
-    fn counted(&self, replicas: &TopicReplicas, spot: Spot<'_>, data: PartitionProduceData) -> PartitionProduceResponse {
+    fn counted(
+        &self,
+        replicas: &TopicReplicas,
+        spot: Spot<'_>,
+        data: PartitionProduceData,
+    ) -> PartitionProduceResponse {
         let received_bytes = data.records.as_ref().map_or(0, |records| records.len() as u64);
         let answer = self.partition(replicas, spot, data);
         if answer.error_code != 0 {
