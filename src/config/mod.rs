@@ -110,7 +110,8 @@ fn log_filter_problem(environment: &[(String, String)]) -> Option<String> {
 /// More copies than a cluster of one node can hold: every topic that does not say how many itself would be refused.
 fn too_many_copies(settings: &BrokerSettings) -> Option<String> {
     let copies = settings.topics.replication_factor_default;
-    (settings.is_alone() && copies > 1).then(|| {
+    // What the machine calls itself is not known here; a node that names itself by that is not warned.
+    (settings.is_alone("") && copies > 1).then(|| {
         format!(
             "default.replication.factor is {copies}, but there is one node: topics that are created without a number of copies, and \
              those that come into being by themselves, will be refused (INVALID_REPLICATION_FACTOR)"

@@ -9,6 +9,8 @@ use super::ConfigError;
 use super::listeners::{self, AdvertisedListener, Listener};
 use super::quorum::{self, LifecycleSettings, QuorumSettings, Roles};
 use super::reader::Reader;
+use crate::base::NodeAddress;
+use crate::base::address::loopback;
 use crate::metadata::config::value::{host_and_port, split_list};
 use crate::telemetry::logs;
 
@@ -50,11 +52,41 @@ pub struct BrokerSettings {
 }
 
 impl BrokerSettings {
-    /// One node that is broker and controller and the only voter, and has not been told of others.
-    pub fn is_alone(&self) -> bool {
-        let quorum = &self.quorum;
-        self.roles.broker && self.roles.controller && quorum.voters.len() <= 1 && quorum.bootstrap_servers.is_empty()
+    /// One node that is broker and controller and the only voter, and has not been told of others. `machine` is what the machine calls
+    /// itself.
+    pub fn is_alone(&self, machine: &str) -> bool {
+        self.roles.broker && self.roles.controller && self.quorum.voters.len() <= 1 && !self.was_told_of_others(machine)
     }
+
+    /// Whether `controller.quorum.bootstrap.servers` names anybody but this node.
+    pub fn was_told_of_others(&self, machine: &str) -> bool {
+        self.quorum.bootstrap_servers.iter().any(|server| !self.is_own(server, machine))
+    }
+
+    /// Whether an address is surely the one by which other nodes reach this one's part of the quorum: its port, and a host that is
+    /// this machine. Names are not looked up, since one may stand for several nodes; whoever is not sure is somebody else.
+    fn is_own(&self, address: &NodeAddress, machine: &str) -> bool {
+        let has_door = self.listeners.iter().any(|listener| listener.is_controller);
+        let advertised_as = |name: &str| self.advertised_listeners.iter().find(|advertised| advertised.name == name);
+        let between_brokers = advertised_as(&self.inter_broker_listener);
+        self.listeners.iter().any(|listener| {
+            let is_quorums = if has_door { listener.is_controller } else { listener.name == self.inter_broker_listener };
+            let advertised = advertised_as(&listener.name);
+            let ports = [Some(listener.port), advertised.map(|advertised| advertised.port)];
+            let told = [advertised, between_brokers].into_iter().flatten().map(|advertised| advertised.host.as_str());
+            let bound = listener.host.as_deref();
+            is_quorums
+                && ports.contains(&Some(address.port))
+                && (told.chain(bound).chain([machine]).any(|own| own.eq_ignore_ascii_case(&address.host))
+                    || is_own_loopback(&address.host, bound))
+        })
+    }
+}
+
+/// Whether a host is a loopback address of this machine. Nodes that are bound to different ones are different nodes.
+fn is_own_loopback(host: &str, bound: Option<&str>) -> bool {
+    let named = loopback(host);
+    named.is_some() && bound.and_then(loopback).is_none_or(|bound| Some(bound) == named)
 }
 
 /// When an acknowledged record is on disk.
@@ -354,4 +386,48 @@ fn groups(reader: &Reader<'_>) -> GroupSettings {
         reader.problem("group.min.session.timeout.ms must not be greater than group.max.session.timeout.ms");
     }
     settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> BrokerSettings {
+        let properties = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        build(Arc::new(properties)).expect("good settings").0
+    }
+
+    #[test]
+    fn whoever_names_only_itself_is_alone() {
+        let alone = |listeners: &str, servers: &str| {
+            settings(&[("listeners", listeners), ("controller.quorum.bootstrap.servers", servers)]).is_alone("box")
+        };
+        let everywhere = "PLAINTEXT://:9092,CONTROLLER://:9093";
+        for own in ["", "localhost:9093", "127.0.0.1:9093", "[::1]:9093", "BOX:9093", "127.0.0.1:9093,box:9093"] {
+            assert!(alone(everywhere, own), "{own}");
+        }
+        for others in ["other:9093", "localhost:9094", "box:9092", "10.0.0.1:9093", "localhost:9093,other:9093"] {
+            assert!(!alone(everywhere, others), "{others}");
+        }
+        let named = "PLAINTEXT://two:9092,CONTROLLER://two:9093";
+        assert!(alone(named, "two:9093") && !alone(named, "one:9093"));
+        assert!(alone("PLAINTEXT://two:9092", "two:9092") && !alone("PLAINTEXT://two:9092", "one:9092"));
+        let second = "PLAINTEXT://127.0.0.2:9092,CONTROLLER://127.0.0.2:9093";
+        assert!(alone(second, "127.0.0.2:9093") && !alone(second, "127.0.0.1:9093") && !alone(second, "localhost:9093"));
+    }
+
+    #[test]
+    fn an_advertised_name_is_an_own_one() {
+        let alone = |servers: &str| {
+            let advertised = "PLAINTEXT://b.example:9092,CONTROLLER://c.example:19093";
+            settings(&[
+                ("listeners", "PLAINTEXT://:9092,CONTROLLER://:9093"),
+                ("advertised.listeners", advertised),
+                ("controller.quorum.bootstrap.servers", servers),
+            ])
+            .is_alone("box")
+        };
+        assert!(alone("b.example:9093") && alone("c.example:19093"));
+        assert!(!alone("a.example:9093") && !alone("b.example:9092"));
+    }
 }

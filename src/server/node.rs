@@ -134,7 +134,7 @@ impl Node {
             tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
             tasks.spawn(until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
         }
-        if !roles::is_voter(&settings, &quorum_address) {
+        if !roles::is_voter(&host, &settings) {
             let doors = roles::doors_to_the_quorum(&settings);
             tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
         }
@@ -334,7 +334,7 @@ async fn open_quorum(
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
         store: host.stores.clone(),
-        voters: roles::first_voters(settings, own),
+        voters: roles::first_voters(host, settings, own),
         my_address: own.clone(),
         transport: Arc::new(PeerTransport::new(peers.clone(), request_timeout)),
         timing: wiring::quorum_timing(settings),
