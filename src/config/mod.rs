@@ -23,10 +23,10 @@ use crate::telemetry::logs;
 pub use given::{Given, GivenValue, Origin};
 pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
-pub use quorum::{LifecycleSettings, QuorumSettings, Roles};
+pub use quorum::{ControllerSettings, LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
-    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
-    OffsetsTopicSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
+    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, InternalTopicSettings, InternalTopicsSettings,
+    LogFormatSetting, LogSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::ConfigError;
 use super::listeners::{self, AdvertisedListener, Listener};
-use super::quorum::{self, LifecycleSettings, QuorumSettings, Roles};
+use super::quorum::{self, ControllerSettings, LifecycleSettings, QuorumSettings, Roles};
 use super::reader::Reader;
 use crate::base::NodeAddress;
 use crate::base::address::loopback;
@@ -39,11 +39,12 @@ pub struct BrokerSettings {
     pub log: LogSettings,
     pub fetch: FetchSettings,
     pub groups: GroupSettings,
-    pub offsets_topic: OffsetsTopicSettings,
+    pub internal_topics: InternalTopicsSettings,
     pub producers: ProducerSettings,
     pub replication: ReplicationSettings,
     pub quorum: QuorumSettings,
     pub lifecycle: LifecycleSettings,
+    pub controller: ControllerSettings,
     /// A filter such as `info,barnabas::coordinator=debug`.
     pub log_level: String,
     pub log_format: LogFormatSetting,
@@ -174,12 +175,21 @@ pub struct GroupSettings {
     pub offsets_commit_timeout_ms: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OffsetsTopicSettings {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternalTopicsSettings {
+    pub consumer_offsets: InternalTopicSettings,
+    pub transaction_state: InternalTopicSettings,
+    pub share_group_state: InternalTopicSettings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternalTopicSettings {
     pub partitions: i32,
     /// As many as there are brokers when there are fewer.
     pub replication_factor: i16,
     pub segment_bytes: i32,
+    /// `None`: that of all topics.
+    pub in_sync_min: Option<i32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +207,8 @@ pub struct ReplicationSettings {
     pub fetch_partition_bytes_max: i32,
     pub fetch_response_bytes_max: i32,
     pub fetch_backoff_ms: u64,
+    /// Consumers are sent to a replica on their rack.
+    pub selects_by_rack: bool,
 }
 
 /// Makes the settings of properties whose names and types are good already, and says which names that took.
@@ -235,26 +247,15 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
             request_partitions_max: reader.number("max.request.partition.size.limit"),
         },
         groups: groups(reader),
-        offsets_topic: OffsetsTopicSettings {
-            partitions: reader.number("offsets.topic.num.partitions"),
-            replication_factor: reader.number("offsets.topic.replication.factor"),
-            segment_bytes: reader.number("offsets.topic.segment.bytes"),
-        },
+        internal_topics: internal_topics(reader),
         producers: ProducerSettings {
             id_expiration_ms: reader.number("producer.id.expiration.ms"),
             id_expiration_check_interval_ms: reader.number("producer.id.expiration.check.interval.ms"),
         },
-        replication: ReplicationSettings {
-            lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
-            high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
-            fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
-            fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
-            fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
-            fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
-            fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
-        },
+        replication: replication(reader),
         quorum,
         lifecycle: quorum::lifecycle(reader),
+        controller: quorum::controller(reader),
         log_level: log_level(reader),
         log_format: match reader.text("log.format").as_str() {
             "json" => LogFormatSetting::Json,
@@ -370,6 +371,58 @@ fn log(reader: &Reader<'_>) -> LogSettings {
     }
 }
 
+fn replication(reader: &Reader<'_>) -> ReplicationSettings {
+    ReplicationSettings {
+        lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
+        high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
+        fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
+        fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
+        fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
+        fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
+        fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
+        selects_by_rack: selects_by_rack(reader),
+    }
+}
+
+/// Kafka's two selectors, by the class names that its files have. Whoever wrote one of their own must know that it is not asked here.
+fn selects_by_rack(reader: &Reader<'_>) -> bool {
+    let class = reader.text("replica.selector.class");
+    match class.trim().strip_prefix("org.apache.kafka.common.replica.").unwrap_or(&class).trim() {
+        "" | "LeaderSelector" => false,
+        "RackAwareReplicaSelector" => true,
+        _ => {
+            reader.problem(format!(
+                "replica.selector.class: {class}: there are org.apache.kafka.common.replica.LeaderSelector and \
+                 org.apache.kafka.common.replica.RackAwareReplicaSelector"
+            ));
+            false
+        }
+    }
+}
+
+fn internal_topics(reader: &Reader<'_>) -> InternalTopicsSettings {
+    InternalTopicsSettings {
+        consumer_offsets: InternalTopicSettings {
+            partitions: reader.number("offsets.topic.num.partitions"),
+            replication_factor: reader.number("offsets.topic.replication.factor"),
+            segment_bytes: reader.number("offsets.topic.segment.bytes"),
+            in_sync_min: None,
+        },
+        transaction_state: InternalTopicSettings {
+            partitions: reader.number("transaction.state.log.num.partitions"),
+            replication_factor: reader.number("transaction.state.log.replication.factor"),
+            segment_bytes: reader.number("transaction.state.log.segment.bytes"),
+            in_sync_min: reader.limit("transaction.state.log.min.isr"),
+        },
+        share_group_state: InternalTopicSettings {
+            partitions: reader.number("share.coordinator.state.topic.num.partitions"),
+            replication_factor: reader.number("share.coordinator.state.topic.replication.factor"),
+            segment_bytes: reader.number("share.coordinator.state.topic.segment.bytes"),
+            in_sync_min: reader.limit("share.coordinator.state.topic.min.isr"),
+        },
+    }
+}
+
 fn groups(reader: &Reader<'_>) -> GroupSettings {
     let minutes: i64 = reader.number("offsets.retention.minutes");
     let settings = GroupSettings {
@@ -414,6 +467,33 @@ mod tests {
         assert!(alone("PLAINTEXT://two:9092", "two:9092") && !alone("PLAINTEXT://two:9092", "one:9092"));
         let second = "PLAINTEXT://127.0.0.2:9092,CONTROLLER://127.0.0.2:9093";
         assert!(alone(second, "127.0.0.2:9093") && !alone(second, "127.0.0.1:9093") && !alone(second, "localhost:9093"));
+    }
+
+    #[test]
+    fn what_the_active_controller_goes_by_is_read_like_everything_else() {
+        let usual = settings(&[]);
+        let ControllerSettings { balances_leaders, balance_interval_ms, unclean_interval_ms } = usual.controller;
+        assert!(balances_leaders);
+        assert_eq!((balance_interval_ms, unclean_interval_ms), (300_000, 300_000));
+        assert!(!usual.replication.selects_by_rack);
+        let pairs = [
+            ("auto.leader.rebalance.enable", "false"),
+            ("leader.imbalance.check.interval.seconds", "5"),
+            ("unclean.leader.election.interval.ms", "1000"),
+            ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector"),
+        ];
+        let set = settings(&pairs);
+        let own = ControllerSettings { balances_leaders: false, balance_interval_ms: 5_000, unclean_interval_ms: 1_000 };
+        assert_eq!((set.controller, set.replication.selects_by_rack), (own, true));
+        let effective = crate::config::effective_names();
+        assert!(pairs.iter().all(|(name, _)| effective.contains(name)));
+    }
+
+    #[test]
+    fn a_selector_of_ones_own_is_refused() {
+        let properties = BTreeMap::from([("replica.selector.class".to_owned(), "com.example.Mine".to_owned())]);
+        let error = build(Arc::new(properties)).expect_err("nobody would ask it");
+        assert!(error.to_string().contains("com.example.Mine: there are"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Whole nodes in one thread, over a simulated network, simulated disks and a clock that jumps: everything but the machine is real.
 
+mod forwarding;
+mod voters;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +63,11 @@ impl World {
     }
 
     async fn start_with(&self, at: usize, more: &[&str]) -> Node {
-        let host = self.machines[at].restarted().host_with(Arc::new(RuntimeClock::new(1_700_000_000_000)));
+        self.start_on(&self.machines[at], at, more).await
+    }
+
+    async fn start_on(&self, machine: &SimHost, at: usize, more: &[&str]) -> Node {
+        let host = machine.restarted().host_with(Arc::new(RuntimeClock::new(1_700_000_000_000)));
         Node::start(host, self.settings(at, more), LogControl::detached("info").unwrap()).await.unwrap()
     }
 
