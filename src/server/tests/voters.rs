@@ -176,24 +176,30 @@ async fn a_node_grows_to_three_and_a_voter_is_replaced_while_records_are_written
         assert_eq!(within(20, world.ask("one", &made)).await.topics[0].error_code, 0);
 
         let (acknowledged, is_over) = (RefCell::new(Vec::new()), Cell::new(false));
+        let began_at = task::moment();
         let writing = async {
+            let mut longest = Duration::ZERO;
             for number in 0.. {
                 if is_over.get() {
-                    return;
+                    return longest;
                 }
+                let sent_at = task::moment();
                 if world.write("one", number).await {
                     acknowledged.borrow_mut().push(number);
                 }
+                longest = longest.max(task::moment().duration_since(sent_at));
                 task::sleep(Duration::from_millis(10)).await;
             }
+            unreachable!("numbers do not end")
         };
         let changing = async {
             let others = come_and_go(&world, &first).await;
             is_over.set(true);
             others
         };
-        let ((), [second, third]) = tokio::join!(writing, changing);
-        assert!(acknowledged.borrow().len() > 100, "{}", acknowledged.borrow().len());
+        let (longest, [second, third]) = tokio::join!(writing, changing);
+        let (count, took) = (acknowledged.borrow().len(), task::moment().duration_since(began_at));
+        assert!(longest < Duration::from_secs(2) && count > 50, "{count} in {took:?}, the slowest took {longest:?}");
 
         // The two that came later are a majority by themselves.
         world.net.crash(ip(1));
