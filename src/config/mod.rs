@@ -25,8 +25,9 @@ pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
 pub use quorum::{ControllerSettings, LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
-    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, InternalTopicSettings, InternalTopicsSettings,
-    LogFormatSetting, LogSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
+    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, InternalTopicSettings,
+    InternalTopicsSettings, LogFormatSetting, LogSettings, ProducerSettings, ReplicationSettings, SocketSettings,
+    TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.

@@ -71,7 +71,8 @@ impl BrokerSettings {
         let advertised_as = |name: &str| self.advertised_listeners.iter().find(|advertised| advertised.name == name);
         let between_brokers = advertised_as(&self.inter_broker_listener);
         self.listeners.iter().any(|listener| {
-            let is_quorums = if has_door { listener.is_controller } else { listener.name == self.inter_broker_listener };
+            let is_quorums =
+                if has_door { listener.is_controller } else { listener.name == self.inter_broker_listener };
             let advertised = advertised_as(&listener.name);
             let ports = [Some(listener.port), advertised.map(|advertised| advertised.port)];
             let told = [advertised, between_brokers].into_iter().flatten().map(|advertised| advertised.host.as_str());
@@ -466,7 +467,9 @@ mod tests {
         assert!(alone(named, "two:9093") && !alone(named, "one:9093"));
         assert!(alone("PLAINTEXT://two:9092", "two:9092") && !alone("PLAINTEXT://two:9092", "one:9092"));
         let second = "PLAINTEXT://127.0.0.2:9092,CONTROLLER://127.0.0.2:9093";
-        assert!(alone(second, "127.0.0.2:9093") && !alone(second, "127.0.0.1:9093") && !alone(second, "localhost:9093"));
+        assert!(
+            alone(second, "127.0.0.2:9093") && !alone(second, "127.0.0.1:9093") && !alone(second, "localhost:9093")
+        );
     }
 
     #[test]
@@ -483,7 +486,8 @@ mod tests {
             ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector"),
         ];
         let set = settings(&pairs);
-        let own = ControllerSettings { balances_leaders: false, balance_interval_ms: 5_000, unclean_interval_ms: 1_000 };
+        let own =
+            ControllerSettings { balances_leaders: false, balance_interval_ms: 5_000, unclean_interval_ms: 1_000 };
         assert_eq!((set.controller, set.replication.selects_by_rack), (own, true));
         let effective = crate::config::effective_names();
         assert!(pairs.iter().all(|(name, _)| effective.contains(name)));

@@ -107,8 +107,7 @@ impl Node {
             Flusher::start_on(host.workers, journal, host.clock.clone(), telemetry.clone())?;
         let policy = wiring::flush_policy(settings.flush.policy);
         let commit_timeout = Duration::from_millis(settings.groups.offsets_commit_timeout_ms);
-        let offsets_log =
-            Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy, commit_timeout));
+        let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy, commit_timeout));
         let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, wiring::group_config(&settings)));
         let brokers_listener = listeners.iter().find(|listener| listener.door == Door::Broker);
         let bound = brokers_listener.map(Listener::local_addr).transpose()?;

@@ -180,8 +180,7 @@ mod tests {
             partitions.apply(image, true);
             let (flusher, flusher_thread) =
                 Flusher::start(Some(journal), host.clock.clone(), telemetry).expect("a thread");
-            let log =
-                Arc::new(ReplicaOffsetsLog::new(partitions, flusher.clone(), FlushPolicy::Sync, commit_timeout));
+            let log = Arc::new(ReplicaOffsetsLog::new(partitions, flusher.clone(), FlushPolicy::Sync, commit_timeout));
             let node = Node { sim: sim.clone(), groups: groups(sim, &log), log, flusher, flusher_thread };
             node.groups.clone().load_all().await;
             node

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use crate::api::{AdvertisedListener, BrokerOptions};
 use crate::base::limits::TAIL_BYTES_MAX;
-use crate::config::{
-    BrokerSettings, FlushPolicy as FlushPolicySetting, InternalTopicSettings, InternalTopicsSettings,
-};
-use crate::controller::{ControllerOptions, ControllerSettings};
+use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting, InternalTopicSettings, InternalTopicsSettings};
 use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::internal_topics::InternalTopic;
+use crate::controller::{ControllerOptions, ControllerSettings};
 use crate::coordinator::group::GroupConfig;
 use crate::host::Host;
 use crate::metadata::ConfigResource;

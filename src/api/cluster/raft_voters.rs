@@ -77,7 +77,8 @@ async fn remove(broker: &Broker, request: &RemoveRaftVoterRequest) -> Result<(),
         return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{id} is not among the voters")));
     }
     if has_another_directory(broker, id, request.voter_directory_id) {
-        let sentence = format!("{id} with directory id {} is not among the voters", TopicId(request.voter_directory_id));
+        let sentence =
+            format!("{id} with directory id {} is not among the voters", TopicId(request.voter_directory_id));
         return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, sentence));
     }
     broker.controller.quorum().remove_voter(id).await.map_err(|error| quorum_refusal(&error))

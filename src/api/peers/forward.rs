@@ -113,8 +113,7 @@ pub async fn exchange(
             task::sleep(PAUSE).await;
         }
     });
-    let overdue =
-        || if is_under_way.load(Ordering::Relaxed) { Unanswered::Unknown } else { Unanswered::NoController };
+    let overdue = || if is_under_way.load(Ordering::Relaxed) { Unanswered::Unknown } else { Unanswered::NoController };
     let (offset, answer) = tried.await.unwrap_or_else(|| Err(overdue()))?;
     broker.wait_applied(offset, CATCH_UP_MAX).await;
     Ok(answer)

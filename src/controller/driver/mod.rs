@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use self::turns::Turns;
-use super::decide::rules::Rules;
 use super::decide::internal_topics::InternalTopic;
+use super::decide::rules::Rules;
 use super::decide::{Decision, TopicDefaults};
 use super::sessions::Sessions;
 use crate::base::BrokerId;

@@ -47,8 +47,10 @@ impl World {
     }
 
     async fn remove_voter(&self, through: &str, at: usize, directory: Uuid) -> i16 {
-        let request =
-            RemoveRaftVoterRequest::default().with_voter_id(id(at)).with_voter_directory_id(directory).with_cluster_id(None);
+        let request = RemoveRaftVoterRequest::default()
+            .with_voter_id(id(at))
+            .with_voter_directory_id(directory)
+            .with_cluster_id(None);
         within(30, self.ask(through, &request)).await.error_code
     }
 
@@ -85,7 +87,8 @@ impl World {
             for batch in Batches::new(&bytes) {
                 let (header, batch) = batch.unwrap();
                 offset = header.last_offset() + 1;
-                let text = |value: Option<&[u8]>| std::str::from_utf8(value.unwrap()).unwrap().parse::<usize>().unwrap();
+                let text =
+                    |value: Option<&[u8]>| std::str::from_utf8(value.unwrap()).unwrap().parse::<usize>().unwrap();
                 found.extend(records(batch, 1 << 20).unwrap().iter().map(|record| text(record.unwrap().value)));
             }
         }
