@@ -20,6 +20,8 @@ mod dir_health;
 mod durability_tests;
 mod error;
 mod fetcher;
+#[cfg(test)]
+mod follow_tests;
 mod flusher;
 pub mod follower;
 mod isr;
