@@ -349,3 +349,26 @@ fn a_new_beginning_that_was_interrupted_is_finished_before_anything_is_appended(
     let (log, _) = bench.open_clean();
     assert_eq!(values(&log), filled(1000..1010));
 }
+
+#[test]
+fn an_epoch_that_was_cut_away_is_not_believed_of_what_came_in_its_place() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    for (epoch, batches) in [(0, 5), (3, 5)] {
+        for _ in 0..batches {
+            append_in(&mut log, &batch(&["x"]), epoch).unwrap();
+        }
+    }
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    log.truncate_to(5).unwrap();
+    for epoch in [2, 2, 2, 4] {
+        append_in(&mut log, &batch(&["y"]), epoch).unwrap();
+    }
+    log.flush().unwrap();
+    let expected = log.epochs().clone();
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(5);
+    assert_eq!((log.log_end_offset(), log.epochs()), (9, &expected));
+}

@@ -82,6 +82,17 @@ impl Partition {
         self.wake_everybody();
     }
 
+    /// The log was cut: what lay behind its end will not be on the device. Nobody must wait for that, nor behind who does.
+    pub(super) fn fail_synced_above(&self, end: Offset) {
+        self.pending.synced.lock().retain(|ack| {
+            let stays = ack.below <= end;
+            if !stays {
+                ack.ticket.release(ack.number, Err(AckFailure::NotLeader));
+            }
+            stays
+        });
+    }
+
     pub(super) fn wake_everybody(&self) {
         self.waiters.wake_all();
         self.follower_waiters.wake_all();

@@ -652,6 +652,9 @@ async fn a_follower_that_caught_up_is_proposed_with_its_broker_epoch() {
     let members: Vec<BrokerId> = asked.proposal.isr.iter().map(|(id, _)| *id).collect();
     assert_eq!((members, asked.proposal.isr[0], asked.proposal.isr[2]), (vec![1, 2, 3], (1, 1), (3, 1)));
     assert_eq!((asked.proposal.leader_epoch, asked.proposal.partition_epoch), (0, 1));
+    let counted = || cluster.node(1).partitions.telemetry().render();
+    cluster.until("it is counted", |_| counted().contains("isrexpands_total 1\n")).await;
+    assert!(counted().contains("isrshrinks_total 0\n"));
     driver.abort();
     cluster.stop().await;
 }
