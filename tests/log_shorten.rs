@@ -2,8 +2,8 @@
 
 mod log_support;
 
-use barnabas::host::{Disk, OpenMode};
 use barnabas::host::sim::Crash;
+use barnabas::host::{Disk, OpenMode};
 use barnabas::log::{LogError, OpenHow, ReadError, Reason};
 use barnabas::records::Codec;
 use log_support::*;

@@ -98,12 +98,15 @@ fn who_waits_for_the_device_behind_a_cut_is_told_and_holds_nobody_up() {
     partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
     assert_eq!(cut.outcome(0), Err(AckFailure::NotLeader));
     assert!(cut.seal(), "it has reported");
+    let late = AckTicket::new();
+    partition.claim_synced(12, &late, 0);
     partition.append_as_follower(1, &records(5..8), SAYS).unwrap();
     partition.claim_synced(8, &kept, 0);
     world.flusher.request(&partition);
     while kept.outcome(0).is_err() {
         std::thread::yield_now();
     }
+    assert!(late.outcome(0).is_err(), "this one waits for more");
 }
 
 #[test]

@@ -20,9 +20,9 @@ mod dir_health;
 mod durability_tests;
 mod error;
 mod fetcher;
+mod flusher;
 #[cfg(test)]
 mod follow_tests;
-mod flusher;
 pub mod follower;
 mod isr;
 pub mod journal;

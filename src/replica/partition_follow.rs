@@ -162,7 +162,8 @@ impl Partition {
         if !self.common.options.rules.cuts_by_epoch {
             // Only in tests: what Kafka did before KIP-101.
             let high_watermark = self.high_watermark();
-            return self.repair(files, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
+            return self
+                .repair(files, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
         }
         self.repair(files, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
     }

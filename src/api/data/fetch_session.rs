@@ -394,7 +394,8 @@ mod tests {
             sessions.news(7, &answers, true);
             let resolved = sessions.resolve(request(7, 1, &[]), 0, 0).unwrap();
             let order: Vec<PartitionIndex> = resolved.partitions.iter().map(|((_, index), _)| *index).collect();
-            let (last, first): (Vec<_>, Vec<_>) = all.iter().partition(|index| has_records(**index));
+            let (last, first): (Vec<PartitionIndex>, Vec<PartitionIndex>) =
+                all.iter().copied().partition(|index| has_records(*index));
             assert_eq!(order, [first, last].concat());
             assert!(resolved.partitions.iter().all(|(_, wanted)| wanted.told_high_watermark == 5));
         }

@@ -89,7 +89,9 @@ impl Fetchers {
         options: FetcherOptions,
     ) -> Fetchers {
         let common = partitions.common().clone();
-        Fetchers { around: Arc::new(Surroundings { partitions: partitions.clone(), common, flusher, clock, remote, options }) }
+        Fetchers {
+            around: Arc::new(Surroundings { partitions: partitions.clone(), common, flusher, clock, remote, options }),
+        }
     }
 
     /// Never ends. Dropping the future ends all fetching, between two writes.
