@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use self::brokers::Unfenced;
 use self::turns::Turns;
 use super::decide::internal_topics::InternalTopic;
 use super::decide::rules::Rules;
@@ -63,6 +64,7 @@ struct Shared {
     probe: OnceLock<Arc<dyn BrokerProbe>>,
     /// Brokers that are being looked at.
     looking: Mutex<BTreeSet<BrokerId>>,
+    unfenced: Mutex<Unfenced>,
     counts: Arc<ControllerCounts>,
 }
 
@@ -82,6 +84,7 @@ impl Controller {
             sessions: Mutex::new(Sessions::new(session_timeout_ms)),
             probe: OnceLock::new(),
             looking: Mutex::new(BTreeSet::new()),
+            unfenced: Mutex::default(),
             counts,
         };
         Controller { shared: Arc::new(shared) }
