@@ -216,6 +216,9 @@ async fn a_node_grows_to_three_and_a_voter_is_replaced_while_records_are_written
         // The two that came later are a majority by themselves.
         world.net.crash(ip(1));
         drop(first);
+        // A change that was on its way to the dead one would be answered with REQUEST_TIMED_OUT.
+        let mut leadership = second.broker().controller.quorum().leadership();
+        within(20, leadership.wait_for(|now| now.leader.is_some_and(|id| id != 1))).await.unwrap();
         let after = CreatableTopic::default()
             .with_name(StrBytes::from_static_str("after").into())
             .with_num_partitions(1)
