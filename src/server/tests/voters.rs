@@ -33,7 +33,6 @@ impl World {
             name: StrBytes::from_static_str("CONTROLLER"),
             host: StrBytes::from_static_str(NAMES[at]),
             port: 9093,
-            ..Listener::default()
         };
         let request = AddRaftVoterRequest {
             timeout_ms: 30_000,
@@ -230,7 +229,7 @@ async fn a_node_grows_to_three_and_a_voter_is_replaced_while_records_are_written
         let leader = within(30, led).await.unwrap().partition(TOPIC, 0).unwrap().leader;
         let (name, node) = if leader == 2 { ("two", &second) } else { ("three", &third) };
         let found = world.read_all(name, node).await;
-        let acknowledged = acknowledged.borrow();
+        let acknowledged = acknowledged.take();
         let lost: Vec<_> = acknowledged.iter().filter(|number| !found.contains(number)).collect();
         assert!(lost.is_empty(), "{lost:?} of {}", acknowledged.len());
         for node in [second, third] {
@@ -249,7 +248,7 @@ async fn a_controller_is_unregistered_when_it_neither_votes_nor_runs() {
         let second = world.start_with(1, &only_controls).await;
         within(30, second.serving()).await.unwrap();
         let unregister = async |id: BrokerId| {
-            let request = UnregisterControllerRequest { controller_id: id, ..UnregisterControllerRequest::default() };
+            let request = UnregisterControllerRequest { controller_id: id };
             ErrorCode(within(30, world.ask("one", &request)).await.error_code)
         };
         assert_eq!(unregister(1).await, ErrorCode::INVALID_REQUEST, "it votes");
