@@ -61,7 +61,9 @@ pub fn start(
     over: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
     config.set("enable.idempotence", if sending.idempotent { "true" } else { "false" });
-    if let Ok(what) = std::env::var("BARNABAS_FAULT_DEBUG") {
+    // Why it begins a new epoch, if it does, is told by what librdkafka calls eos.
+    let debug = std::env::var("BARNABAS_FAULT_DEBUG").ok().or_else(|| sending.idempotent.then(|| "eos".into()));
+    if let Some(what) = debug {
         config.set("debug", what).set_log_level(RDKafkaLogLevel::Debug);
     }
     let reports = Reports { history: Arc::clone(&history), process: sending.process };
