@@ -138,7 +138,8 @@ impl Bench {
         }
         let mut reading = quick;
         reading.set("enable.auto.commit", "false").set("auto.offset.reset", "earliest");
-        let strict: BaseConsumer = reading.clone().set("group.id", "none").create().expect("a consumer");
+        let mut strict = reading.clone();
+        strict.set("group.id", "none");
         let what = (self.topic.clone(), self.profile.partitions);
         self.threads.push(readers::start(strict, 10, what, self.history.clone(), self.over.clone()));
         reading.set("group.id", &self.group).set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");

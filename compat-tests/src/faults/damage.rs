@@ -87,22 +87,23 @@ impl Bench {
         self.recover("DiskFull", node, began);
     }
 
-    /// These nodes are killed, and a bit of the first one's copy turns over before they come back.
-    pub fn turn_bit_over(&mut self, nodes: &[i32], partition: i32, place: Flip) {
-        let name = if nodes.len() == 1 { "KillFlip" } else { "KillAllFlip" };
+    /// A node is killed, and a bit of its copy turns over before it comes back. That must be found and made good.
+    pub fn turn_bit_over(&mut self, node: i32, partition: i32, place: Flip) {
         let enough = || (self.history.reached(By::Strict, partition) >= RECORDS_BEFORE).then_some(());
         until("records to damage", NOTICED_MAX, enough);
-        for node in nodes {
-            self.history.note(0, Action::Fault { name: name.into(), node: *node });
-            self.cluster.node_mut(*node).kill();
-        }
-        self.flip(nodes[0], partition, place);
+        self.history.note(0, Action::Fault { name: "KillFlip".into(), node });
+        self.cluster.node_mut(node).kill();
+        let (path, at, right) = self.flip(node, partition, place);
         let began = Instant::now();
-        nodes.iter().for_each(|node| self.cluster.node_mut(*node).spawn());
-        self.recover(name, nodes[0], began);
+        self.cluster.node_mut(node).spawn();
+        self.recover("KillFlip", node, began);
+        let mut byte = [0];
+        let read = std::fs::File::open(&path).and_then(|file| file.read_exact_at(&mut byte, at));
+        assert!(read.is_ok() && byte[0] == right, "byte {at} of {} is still wrong: {read:?}", path.display());
     }
 
-    fn flip(&self, node: i32, partition: i32, place: Flip) {
+    /// Where, and what stood there.
+    fn flip(&self, node: i32, partition: i32, place: Flip) -> (PathBuf, u64, u8) {
         let path = self.segment(node, partition);
         let file = std::fs::File::options().read(true).write(true).open(&path).expect("the segment");
         let length = file.metadata().expect("its length").len();
@@ -115,6 +116,7 @@ impl Bench {
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).expect("a byte");
         file.write_all_at(&[byte[0] ^ 4], at).expect("a byte");
+        (path, at, byte[0])
     }
 
     /// The first segment of a copy.

@@ -27,7 +27,7 @@ fn cut(name: &str, moves: bool, pairs: impl Fn(i32, [i32; 2]) -> Vec<(i32, i32)>
     let mut bench = bench(name)?;
     let cycles = cycles(1);
     // Longer than a session.
-    let time = by_form(Duration::from_millis(2500), Duration::from_secs(10));
+    let time = by_form(Duration::from_millis(2500), Duration::from_secs(8));
     for cycle in 0..cycles {
         let leader = bench.leader(i32::try_from(cycle % 3).expect("small"));
         let controller = bench.controller();

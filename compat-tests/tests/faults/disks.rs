@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use compat_tests::faults::Bench;
 use compat_tests::faults::bench::say;
 use compat_tests::faults::damage::Flip;
+use compat_tests::faults::{Bench, Profile};
 
 use crate::{all_is_well, by_form, cycles, impatient_nodes, load, turn};
 
@@ -71,24 +71,18 @@ fn enospc_leader() {
     on_disks("enospc_leader", 0, |bench, leader| bench.fill_disk(leader, time));
 }
 
+/// Without the flush journal, which would write over the wrong bit at the next start.
+fn without_journal() -> Bench {
+    Bench::start(Profile { cluster: vec![("flush.policy", "os")], ..load() })
+}
+
 /// A copy with a wrong bit is found out when its node comes back, and made again from what the others have.
 #[test]
 fn bitflip_log() {
     let _turn = turn();
-    run("bitflip_log", Bench::start(load()), 1, |bench, leader| {
-        bench.turn_bit_over(&[leader], 0, Flip::Middle);
+    run("bitflip_log", without_journal(), 1, |bench, leader| {
+        bench.turn_bit_over(leader, 0, Flip::Middle);
         let follower = bench.cluster.ids().find(|id| *id != bench.leader(0)).expect("another node");
-        bench.turn_bit_over(&[follower], 0, Flip::Early);
-    });
-}
-
-/// All nodes crash, and the copy of the one that led is damaged: that of the others counts.
-#[test]
-fn bitflip_log_when_all_crash() {
-    let _turn = turn();
-    run("bitflip_log_when_all_crash", Bench::start(load()), 1, |bench, leader| {
-        let mut nodes: Vec<i32> = bench.cluster.ids().collect();
-        nodes.sort_by_key(|id| *id != leader);
-        bench.turn_bit_over(&nodes, 0, Flip::Middle);
+        bench.turn_bit_over(follower, 0, Flip::Early);
     });
 }

@@ -1,6 +1,7 @@
 //! Faults on three real nodes under load, each scenario by its name. `cargo test` runs the short form of each: as few cycles and as short a
 //! time away as show something. `BARNABAS_FAULTS=N` runs the long form with N cycles, one scenario at a time; `random_faults` with ten
-//! times as many, which `BARNABAS_FAULT_SEED` decides. `BARNABAS_FAULT_DIR` is where the history of a run that failed is kept. Times are printed, not judged.
+//! times as many, which `BARNABAS_FAULT_SEED` decides. `BARNABAS_FAULT_DIR` is where the history of a run that failed is kept,
+//! and `BARNABAS_FAULT_DEBUG` what the clients tell it of themselves. Times are printed, not judged.
 //!
 //! What needs root (networks and disks of their own) says SKIPPED where it cannot have them.
 
