@@ -28,6 +28,8 @@ pub struct Broker {
 
 struct Owned {
     directory: TempDir,
+    /// Where the data is, when not in the directory.
+    data: Option<PathBuf>,
     http: SocketAddr,
     settings: Vec<String>,
     /// What is put before the binary to run it elsewhere, in a network namespace.
@@ -61,6 +63,7 @@ impl Broker {
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let owned = Owned {
             directory: tempfile::Builder::new().prefix("barnabas-test-").tempdir().expect("a temporary directory"),
+            data: None,
             http: local(ports::free()),
             settings: settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
             prefix: Vec::new(),
@@ -74,6 +77,11 @@ impl Broker {
         self.address.set_ip(address);
         self.own_mut().http.set_ip(address);
         self.own_mut().prefix = prefix;
+    }
+
+    /// Keeps the data of a broker that has not been started there.
+    pub fn keep_data_in(&mut self, data: PathBuf) {
+        self.own_mut().data = Some(data);
     }
 
     /// Sets something before the next start.
@@ -115,7 +123,7 @@ impl Broker {
 
     /// The directory with the partitions' logs.
     pub fn data(&self) -> PathBuf {
-        self.own().directory.path().join("data")
+        self.own().data.clone().unwrap_or_else(|| self.directory().join("data"))
     }
 
     /// What the process has logged so far.
@@ -233,7 +241,8 @@ impl Broker {
         self.own().directory.path()
     }
 
-    fn process_id(&self) -> u32 {
+    /// The process that runs.
+    pub fn process_id(&self) -> u32 {
         self.own().child.as_ref().expect("the broker runs").id()
     }
 

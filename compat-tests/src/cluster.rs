@@ -7,7 +7,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::metadata::Metadata;
 
 use crate::clients::{CALL_MAX, config};
-use crate::faults::Net;
+use crate::faults::{Disk, Net};
 use crate::{Broker, ports, until};
 
 /// How long a node may take to serve, generous for a debug build on a busy machine.
@@ -35,6 +35,15 @@ impl Cluster {
     /// Starts three nodes, each in its own namespace of this network.
     pub fn start_in(net: &Net, settings: &[(&str, &str)]) -> Cluster {
         let mut cluster = Cluster::prepared_at(3, settings, |node| (net.address(node), net.prefix(node)));
+        cluster.nodes.iter_mut().for_each(Broker::spawn);
+        cluster.await_ready();
+        cluster
+    }
+
+    /// Starts three nodes, each on its own disk.
+    pub fn start_on(disks: &[Disk], settings: &[(&str, &str)]) -> Cluster {
+        let mut cluster = Cluster::prepared(disks.len(), settings);
+        cluster.nodes.iter_mut().zip(disks).for_each(|(node, disk)| node.keep_data_in(disk.data()));
         cluster.nodes.iter_mut().for_each(Broker::spawn);
         cluster.await_ready();
         cluster

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
+use super::disk::Disk;
 use super::history::{Action, By, Recorder};
 use super::net::Net;
 use super::plan::Fault;
@@ -23,6 +24,10 @@ use crate::{Cluster, until};
 pub const RECOVERY_MAX: Duration = Duration::from_secs(60);
 const OFFSETS: &str = "__consumer_offsets";
 
+/// When librdkafka gives up a record of an idempotent producer, it begins a new epoch, in which no broker can tell that what is sent
+/// again is in the log already. So that a record that is there twice is always the brokers' doing, it does not give up here.
+const IDEMPOTENT_PATIENCE: Duration = Duration::from_secs(120);
+
 /// The load and what it must amount to.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -32,7 +37,7 @@ pub struct Profile {
     pub acks: &'static str,
     /// Between two records of one producer.
     pub pause: Duration,
-    /// After which a producer gives a record up.
+    /// After which a producer gives a record up; the idempotent one not before [`IDEMPOTENT_PATIENCE`].
     pub patience: Duration,
     pub cluster: Vec<(&'static str, &'static str)>,
     /// For the clients, on top of what they need.
@@ -49,6 +54,7 @@ impl Default for Profile {
 pub struct Bench {
     pub cluster: Cluster,
     net: Option<Net>,
+    disks: Vec<Disk>,
     pub topic: String,
     pub history: Arc<Recorder>,
     profile: Profile,
@@ -63,17 +69,24 @@ pub struct Bench {
 impl Bench {
     pub fn start(profile: Profile) -> Bench {
         let cluster = Cluster::start(&profile.cluster);
-        Bench::over(cluster, None, profile)
+        Bench::over(cluster, None, Vec::new(), profile)
     }
 
     /// On a network that can be cut.
     pub fn start_in(net: Net, profile: Profile) -> Bench {
         let cluster = Cluster::start_in(&net, &profile.cluster);
-        Bench::over(cluster, Some(net), profile)
+        Bench::over(cluster, Some(net), Vec::new(), profile)
+    }
+
+    /// Each node on a disk of its own; or why there can be none.
+    pub fn start_on_disks(mib: u64, profile: Profile) -> Result<Bench, String> {
+        let disks = (0..3).map(|_| Disk::new(mib)).collect::<Result<Vec<_>, _>>()?;
+        let cluster = Cluster::start_on(&disks, &profile.cluster);
+        Ok(Bench::over(cluster, None, disks, profile))
     }
 
     /// Puts load on a cluster that serves.
-    fn over(cluster: Cluster, net: Option<Net>, profile: Profile) -> Bench {
+    fn over(cluster: Cluster, net: Option<Net>, disks: Vec<Disk>, profile: Profile) -> Bench {
         let topic = create_replicated(
             &cluster,
             "faults",
@@ -86,8 +99,20 @@ impl Bench {
         let (over, watching) = (Arc::default(), Arc::default());
         let group = unique("group");
         let (threads, watchers, recoveries) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bench =
-            Bench { cluster, net, topic, history, profile, group, over, threads, watching, watchers, recoveries };
+        let mut bench = Bench {
+            cluster,
+            net,
+            disks,
+            topic,
+            history,
+            profile,
+            group,
+            over,
+            threads,
+            watching,
+            watchers,
+            recoveries,
+        };
         bench.start_clients();
         bench
     }
@@ -104,15 +129,17 @@ impl Bench {
         let producers = [(1, true, "0"), (2, false, "5")];
         for (process, idempotent, linger) in producers.into_iter().skip(usize::from(self.profile.acks != "all")) {
             let mut config = quick.clone();
-            config.set("acks", self.profile.acks);
-            config.set("linger.ms", linger).set("delivery.timeout.ms", self.profile.patience.as_millis().to_string());
+            let least = if idempotent { IDEMPOTENT_PATIENCE } else { Duration::ZERO };
+            let patience = self.profile.patience.max(least).as_millis().to_string();
+            config.set("acks", self.profile.acks).set("linger.ms", linger).set("delivery.timeout.ms", patience);
             let (topic, partitions, pause) = (self.topic.clone(), self.profile.partitions, self.profile.pause);
             let sending = producers::Sending { process, idempotent, topic, partitions, pause };
             self.threads.push(producers::start(config, sending, self.history.clone(), self.over.clone()));
         }
         let mut reading = quick;
         reading.set("enable.auto.commit", "false").set("auto.offset.reset", "earliest");
-        let strict: BaseConsumer = reading.clone().set("group.id", "none").create().expect("a consumer");
+        let mut strict = reading.clone();
+        strict.set("group.id", "none");
         let what = (self.topic.clone(), self.profile.partitions);
         self.threads.push(readers::start(strict, 10, what, self.history.clone(), self.over.clone()));
         reading.set("group.id", &self.group).set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");
@@ -149,6 +176,17 @@ impl Bench {
         })
     }
 
+    /// Waits until another node says that this one leads nothing, and others lead everything.
+    #[track_caller]
+    pub(super) fn await_other_leaders(&self, node: i32) {
+        let other = self.cluster.ids().find(|id| *id != node).expect("another node");
+        let address = self.cluster.node(other).socket_address();
+        until("other leaders", RECOVERY_MAX, || {
+            let picture = Probe::new(address).picture(&self.topic)?;
+            picture.partitions.iter().all(|one| one.leader > 0 && one.leader != node).then_some(())
+        });
+    }
+
     pub fn controller(&self) -> i32 {
         self.picture(|picture| Some(picture.controller).filter(|id| *id > 0))
     }
@@ -170,7 +208,7 @@ impl Bench {
             Fault::KillController => self.kill("KillController", vec![self.controller()], away),
             Fault::KillCoordinator => self.kill("KillCoordinator", vec![self.coordinator()], away),
             Fault::KillAll => self.kill("KillAll", self.cluster.ids().collect(), away),
-            Fault::PauseLeader(partition, time) => self.pause(self.leader(partition), time),
+            Fault::PauseLeader(partition, time) => self.pause(self.leader(partition), time, false),
             Fault::RollingRestart => self.cluster.ids().for_each(|id| self.restart(id)),
         }
     }
@@ -202,10 +240,14 @@ impl Bench {
         self.recover("KillAhead", leader, began);
     }
 
-    fn pause(&mut self, node: i32, time: Duration) {
+    /// Stands still for this time, and if that is longer than nodes wait for one another, until others lead.
+    pub fn pause(&mut self, node: i32, time: Duration, moves: bool) {
         self.history.note(0, Action::Fault { name: "Pause".into(), node });
         self.cluster.node(node).pause();
         self.run_for(time);
+        if moves {
+            self.await_other_leaders(node);
+        }
         let began = Instant::now();
         self.cluster.node(node).resume();
         self.recover("Pause", node, began);
@@ -220,11 +262,14 @@ impl Bench {
         self.recover("Restart", node, began);
     }
 
-    /// Cuts these directed pairs for a while; the name is the fault's, the node the one that it is about.
-    pub fn cut(&mut self, name: &str, node: i32, pairs: &[(i32, i32)], time: Duration) {
+    /// Cuts these directed pairs for a while, and if the node that it is about cannot lead meanwhile, until others do.
+    pub fn cut(&mut self, name: &str, node: i32, pairs: &[(i32, i32)], (time, moves): (Duration, bool)) {
         self.history.note(0, Action::Fault { name: name.into(), node });
         self.net.as_ref().expect("a network that can be cut").cut(pairs);
         self.run_for(time);
+        if moves {
+            self.await_other_leaders(node);
+        }
         let began = Instant::now();
         self.net.as_ref().expect("a network that can be cut").heal();
         self.recover(name, node, began);
@@ -242,7 +287,12 @@ impl Bench {
         self.recover(name, 0, Instant::now());
     }
 
-    fn recover(&mut self, name: &str, node: i32, began: Instant) {
+    pub(super) fn disk(&self, node: i32) -> &Disk {
+        let at = usize::try_from(node - 1).expect("a node id");
+        self.disks.get(at).expect("nodes on disks of their own")
+    }
+
+    pub(super) fn recover(&mut self, name: &str, node: i32, began: Instant) {
         self.cluster.await_ready();
         self.await_full_isr();
         let took = began.elapsed();

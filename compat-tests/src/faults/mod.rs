@@ -4,6 +4,8 @@
 pub mod bench;
 pub mod checker;
 pub mod classify;
+pub mod damage;
+pub mod disk;
 pub mod group;
 pub mod history;
 pub mod monitor;
@@ -16,6 +18,7 @@ pub mod report;
 
 pub use bench::{Bench, Profile};
 pub use checker::{Kind, Violation, check};
+pub use disk::Disk;
 pub use history::{Action, Event, Outcome, Recorder};
 pub use net::Net;
 pub use plan::{Fault, Plan};

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What cuts: pairs of addresses whose packets are dropped in silence.
 const TABLE: &str = "table bridge chaos {
@@ -29,14 +30,14 @@ pub struct Net {
 impl Net {
     /// The network, or why there can be none.
     pub fn new(nodes: i32) -> Result<Net, String> {
-        let root = std::fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0);
-        if !root {
+        if !is_root() {
             return Err("not root".into());
         }
-        let process = std::process::id();
-        let subnet = 60 + u8::try_from(process % 150).unwrap_or(0);
-        // Dropped, and so taken down, when a step fails.
-        let net = Net { name: format!("bf{}", process % 100_000), subnet, nodes };
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let subnet = 60 + u8::try_from(process.wrapping_add(count) % 150).unwrap_or(0);
+        // Dropped, and so taken down, when a step fails. Names of cables have at most 15 letters.
+        let net = Net { name: format!("bf{}x{}", process % 100_000, count % 100), subnet, nodes };
         net.build()?;
         Ok(net)
     }
@@ -114,11 +115,17 @@ pub fn both_ways(node: i32, others: &[i32]) -> Vec<(i32, i32)> {
     others.iter().flat_map(|other| [(node, *other), (*other, node)]).collect()
 }
 
+/// Whether this process may do as it likes.
+pub(super) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0)
+}
+
 fn ip(arguments: &[&str]) -> Result<(), String> {
     run("ip", arguments, "")
 }
 
-fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), String> {
+/// Runs a program to its end; why it failed.
+pub(super) fn run(program: &str, arguments: &[&str], input: &str) -> Result<(), String> {
     let what = || format!("{program} {}", arguments.join(" "));
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());

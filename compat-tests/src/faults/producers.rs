@@ -43,6 +43,13 @@ impl ProducerContext for Reports {
     }
 }
 
+/// Makes a client tell its history more: what `BARNABAS_FAULT_DEBUG` names, as librdkafka's `debug` does.
+pub(super) fn debug(config: &mut ClientConfig) {
+    if let Ok(what) = std::env::var("BARNABAS_FAULT_DEBUG") {
+        config.set("debug", what).set_log_level(RDKafkaLogLevel::Debug);
+    }
+}
+
 /// How to send.
 #[derive(Clone, Debug)]
 pub struct Sending {
@@ -61,9 +68,11 @@ pub fn start(
     over: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
     config.set("enable.idempotence", if sending.idempotent { "true" } else { "false" });
-    if let Ok(what) = std::env::var("BARNABAS_FAULT_DEBUG") {
-        config.set("debug", what).set_log_level(RDKafkaLogLevel::Debug);
+    // Why it begins a new epoch, if it does, is told by what librdkafka calls eos.
+    if sending.idempotent {
+        config.set("debug", "eos").set_log_level(RDKafkaLogLevel::Debug);
     }
+    debug(&mut config);
     let reports = Reports { history: Arc::clone(&history), process: sending.process };
     let producer: ThreadedProducer<Reports> = config.create_with_context(reports).expect("a producer");
     std::thread::spawn(move || {

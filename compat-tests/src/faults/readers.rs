@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::message::{BorrowedMessage, Message};
-use rdkafka::{Offset, TopicPartitionList};
+use rdkafka::{ClientConfig, ClientContext, Offset, TopicPartitionList};
 
 use super::history::{Action, By, Recorder};
+use super::producers::debug;
 use crate::clients::CALL_MAX;
 
 const POLL: Duration = Duration::from_millis(50);
@@ -29,7 +31,7 @@ fn note(history: &Recorder, process: u32, by: By, message: &BorrowedMessage<'_>)
     history.note(process, Action::Read { by, partition, offset, value });
 }
 
-fn assign(consumer: &BaseConsumer, topic: &str, partitions: i32) {
+fn assign<C: ConsumerContext>(consumer: &BaseConsumer<C>, topic: &str, partitions: i32) {
     let mut all = TopicPartitionList::new();
     for partition in 0..partitions {
         all.add_partition_offset(topic, partition, Offset::Offset(0)).expect("an offset");
@@ -37,14 +39,31 @@ fn assign(consumer: &BaseConsumer, topic: &str, partitions: i32) {
     consumer.assign(&all).expect("assign");
 }
 
+/// Writes down what the client's library logs.
+struct Logs {
+    history: Arc<Recorder>,
+    process: u32,
+}
+
+impl ClientContext for Logs {
+    fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.history.note(self.process, Action::Log { text: format!("{facility}: {message}") });
+    }
+}
+
+impl ConsumerContext for Logs {}
+
 /// Follows every partition from offset 0.
 pub fn start(
-    consumer: BaseConsumer,
+    mut config: ClientConfig,
     process: u32,
     (topic, partitions): (String, i32),
     history: Arc<Recorder>,
     over: Arc<AtomicBool>,
 ) -> JoinHandle<()> {
+    debug(&mut config);
+    let logs = Logs { history: history.clone(), process };
+    let consumer: BaseConsumer<Logs> = config.create_with_context(logs).expect("a consumer");
     std::thread::spawn(move || {
         (0..partitions).for_each(|partition| history.note(process, Action::Seek { partition, offset: 0 }));
         assign(&consumer, &topic, partitions);

@@ -17,6 +17,8 @@ pub struct Report {
     pub read_strictly: usize,
     pub read_in_groups: usize,
     pub commits: usize,
+    /// Why the idempotent producer's library began a new epoch, and how often.
+    pub new_epochs: BTreeMap<String, usize>,
     pub faults: usize,
     pub leader_changes: usize,
     /// From invocation to acknowledgement, sorted.
@@ -59,6 +61,11 @@ impl Report {
                     epochs.insert((*partition, *epoch));
                 }
                 Action::Fault { .. } => report.faults += 1,
+                Action::Log { text } => {
+                    if let Some(why) = why_new_epoch(text) {
+                        *report.new_epochs.entry(why.into()).or_default() += 1;
+                    }
+                }
                 _ => {}
             }
         }
@@ -79,6 +86,11 @@ impl Report {
     }
 }
 
+/// What librdkafka says of the reason when it is about to begin a new epoch.
+fn why_new_epoch(text: &str) -> Option<&str> {
+    text.contains("epoch bump for").then(|| text.rsplit(": ").next().unwrap_or(text))
+}
+
 /// The value below which this share of a sorted list lies.
 pub fn quantile(sorted: &[Duration], share: f64) -> Duration {
     let at = ((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1));
@@ -87,9 +99,9 @@ pub fn quantile(sorted: &[Duration], share: f64) -> Duration {
 
 /// Faults that take one node away.
 fn loses_leader(name: &str) -> bool {
-    (name.starts_with("Kill") && name != "KillAll" && name != "KillAhead")
+    (name.starts_with("Kill") && !name.starts_with("KillAll") && name != "KillAhead")
         || name.starts_with("Isolate")
-        || name == "Pause"
+        || matches!(name, "Pause" | "PowerCut" | "DiskFails" | "SyncFails")
 }
 
 /// What is known of each partition's newest epoch and its leader.
@@ -171,7 +183,7 @@ impl fmt::Display for Report {
             "read: {} strictly, {} in the group, {} commits",
             self.read_strictly, self.read_in_groups, self.commits
         )?;
-        writeln!(f, "faults: {faults}, leader changes: {leader_changes}")?;
+        writeln!(f, "faults: {faults}, leader changes: {leader_changes}, new producer epochs: {:?}", self.new_epochs)?;
         writeln!(f, "latency p50 / p99 / max: {}", spread(&self.latencies, &[0.5, 0.99, 1.0]))?;
         writeln!(
             f,
@@ -180,5 +192,21 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "new leader after a loss, median / worst: {}", spread(&self.elections, &[0.5, 1.0]))?;
         write!(f, "start to full ISR, median / worst: {}", spread(&self.recoveries, &[0.5, 1.0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_epoch_is_found_in_what_the_library_logs() {
+        let said = "DRAIN: [thrd:x:1/1]: Beginning partition drain in state Assigned for PID{Id:1,Epoch:0} epoch bump for 3 partition(s) \
+                    with in-flight requests: skipped sequence numbers";
+        assert_eq!(why_new_epoch(said), Some("skipped sequence numbers"));
+        assert_eq!(
+            why_new_epoch("DRAIN: [thrd:x:1/1]: All partitions drained, bumped epoch to PID{Id:1,Epoch:1}"),
+            None
+        );
     }
 }

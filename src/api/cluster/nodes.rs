@@ -40,9 +40,16 @@ pub fn node(broker: &BrokerRegistration, options: &BrokerOptions, context: &Requ
     })
 }
 
-/// Live brokers that have the client's listener.
+/// Live brokers that have the client's listener, or while none is live, all that are known.
 pub fn live_nodes(image: &Image, options: &BrokerOptions, context: &RequestContext) -> Vec<Node> {
-    image.live_brokers().filter_map(|broker| node(broker, options, context)).collect()
+    live_or_known(image).into_iter().filter_map(|broker| node(broker, options, context)).collect()
+}
+
+/// When all nodes start at once, the first of them answer before any is live. Whoever is told of no broker forgets those it knew, and
+/// has nobody to ask again: clients of librdkafka from 2.10 on then stand still for ever.
+fn live_or_known(image: &Image) -> Vec<&BrokerRegistration> {
+    let live: Vec<&BrokerRegistration> = image.live_brokers().map(|broker| &**broker).collect();
+    if live.is_empty() { image.brokers().map(|broker| &**broker).collect() } else { live }
 }
 
 /// The node that is told to clients as the controller: always a live one, so that they can send admin requests there.
@@ -51,4 +58,23 @@ pub fn controller_id(image: &Image) -> BrokerId {
         return image.controller_id;
     }
     image.live_brokers().next().map_or(NO_BROKER, |broker| broker.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::MetadataRecord;
+
+    #[test]
+    fn while_no_broker_is_live_clients_are_told_of_those_that_are_known() {
+        let mut image = Image::empty();
+        let mut register = |id, fenced| {
+            let registration = BrokerRegistration { id, fenced, ..BrokerRegistration::default() };
+            image.apply(image.offset + 1, &MetadataRecord::Broker(registration)).unwrap();
+            live_or_known(&image).iter().map(|broker| broker.id).collect::<Vec<_>>()
+        };
+        assert_eq!(register(1, true), [1]);
+        assert_eq!(register(2, true), [1, 2]);
+        assert_eq!(register(2, false), [2]);
+    }
 }

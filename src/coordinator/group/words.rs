@@ -236,7 +236,7 @@ pub struct FetchedOffset {
 pub struct Decision {
     /// The group's new metadata, if it changes durably.
     pub record: Option<GroupMetadata>,
-    /// What is answered tells of the record, so the answers wait until it is committed.
+    /// What is answered tells of the record, or without one of an earlier one, so the answers wait until that is committed.
     pub reply_after_commit: bool,
     pub then: Option<Note>,
     pub replies: Vec<(ReplyTo, Reply)>,

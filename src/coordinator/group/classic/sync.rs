@@ -25,7 +25,8 @@ impl ClassicGroup {
             Phase::CompletingRebalance => HowToSync::Wait,
             _ => HowToSync::Current,
         };
-        let reply_after_commit = record.is_some();
+        // Who asks for an assignment that is there may ask while the record that settles it is still on its way to the other replicas.
+        let reply_after_commit = !matches!(how, HowToSync::Wait);
         let then = Some(Note::Sync { sync: Box::new(sync), how, reply_to });
         Decision { record, reply_after_commit, then, replies: Vec::new() }
     }

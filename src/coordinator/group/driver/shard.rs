@@ -185,7 +185,8 @@ impl Active {
                 Err(refused) => return self.refuse(group, then, replies, refused, around),
             }
         }
-        let commit = if reply_after_commit { commit } else { None };
+        let earlier = || around.log.committed(around.partition).map(FutureExt::shared);
+        let commit = if reply_after_commit { commit.or_else(earlier) } else { None };
         self.deliver(replies, commit.as_ref());
         if let Some(note) = then {
             let effects = self.machine.note(group, note, around.now, around.config);

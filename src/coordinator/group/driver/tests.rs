@@ -182,9 +182,10 @@ async fn an_assignment_is_given_out_only_when_it_is_committed() {
     let joined = groups.join(join("g")).await;
     log.fate.send_replace(None);
     let mut synced = Box::pin(groups.sync(leader_sync("g", &joined.member_id, 1)));
-    assert_eq!(poll_immediate(&mut synced).await, None);
+    let mut late = Box::pin(groups.sync(leader_sync("g", &joined.member_id, 1)));
+    assert_eq!((poll_immediate(&mut synced).await, poll_immediate(&mut late).await), (None, None));
     log.fate.send_replace(Some(Ok(())));
-    assert_eq!(synced.await.error, ErrorCode::NONE);
+    assert_eq!((synced.await.error, late.await.error), (ErrorCode::NONE, ErrorCode::NONE));
 }
 
 #[tokio::test]
