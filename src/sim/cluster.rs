@@ -117,7 +117,7 @@ impl Cluster {
             let [min, max] = [&device[0], &device[1]].map(|bound| bound.load(Ordering::Relaxed));
             Duration::from_micros(min + pauses.below(max - min))
         };
-        let life = Life::new(tracing::info_span!("", node = NAMES[at], start), Box::new(pause));
+        let life = Life::new(tracing::info_span!("run", node = NAMES[at], start), Box::new(pause));
         let host = machine.host.restarted().host_with(self.clock.clone());
         *machine.process.borrow_mut() = Some(Process::begin(life, host, self.settings(at)));
     }

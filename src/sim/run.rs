@@ -15,6 +15,7 @@ use super::check::logs::Replica;
 use super::check::observer::Observer;
 use super::client::admin::Admin;
 use super::client::committer::Committer;
+use super::client::member::{Board, Member};
 use super::client::producer::Producer;
 use super::client::reader::Reader;
 use super::client::{Client, Phase};
@@ -189,6 +190,13 @@ impl World {
             let place = places()[0].clone();
             let committer = Committer { client, group: (*group).to_owned(), place, commits: self.commits.clone() };
             tasks.push(spawn_local(committer.run()));
+        }
+        let board = Rc::new(Board { commits: self.commits.clone(), ..Board::default() });
+        for number in 0..2 {
+            let client = self.client(&format!("member-{number}"));
+            ips.push(client.ip);
+            let member = Member { client, group: "workers".to_owned(), places: places(), board: board.clone() };
+            tasks.push(spawn_local(member.run()));
         }
         tasks.push(spawn_local(self.admin(4).run()));
         tasks

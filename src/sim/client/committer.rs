@@ -5,13 +5,11 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::group::{commit_request, fetch_request, find_coordinator};
 use super::line::Line;
-use super::{ASK_MAX, Client, text};
-use crate::base::{ErrorCode, NodeAddress};
+use super::{ASK_MAX, Client};
+use crate::base::ErrorCode;
 use crate::sim::history::Place;
-use crate::wire::messages::offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic};
-use crate::wire::messages::offset_fetch_request::{OffsetFetchRequestGroup, OffsetFetchRequestTopics};
-use crate::wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest};
 
 pub struct Committer {
     pub client: Client,
@@ -34,20 +32,13 @@ impl Committer {
     pub async fn run(self) {
         let mut stand = Stand::default();
         while !self.client.is_leaving() {
-            if let Some(address) = self.coordinator().await
+            if let Some(address) = find_coordinator(&self.client, &self.group).await
                 && let Some(mut line) = self.client.connect(&address).await
             {
                 self.work(&mut line, &mut stand).await;
             }
             self.client.pause(50..300).await;
         }
-    }
-
-    async fn coordinator(&self) -> Option<NodeAddress> {
-        let request = FindCoordinatorRequest::default().with_key_type(0).with_coordinator_keys(vec![text(&self.group)]);
-        let answer = self.client.ask_anyone(&request).await?;
-        let found = answer.coordinators.first().filter(|found| found.error_code == 0)?;
-        Some(NodeAddress::new(found.host.to_string(), u16::try_from(found.port).ok()?))
     }
 
     async fn work(&self, line: &mut Line, stand: &mut Stand) {
@@ -65,21 +56,7 @@ impl Committer {
         stand.tried += 1;
         let tried = stand.tried;
         stand.unanswered.insert(tried);
-        let partition = OffsetCommitRequestPartition {
-            partition_index: self.place.partition,
-            committed_offset: tried,
-            ..OffsetCommitRequestPartition::default()
-        };
-        let topic = OffsetCommitRequestTopic {
-            name: text(&self.place.topic).into(),
-            partitions: vec![partition],
-            ..OffsetCommitRequestTopic::default()
-        };
-        let request = OffsetCommitRequest {
-            group_id: text(&self.group).into(),
-            topics: vec![topic],
-            ..OffsetCommitRequest::default()
-        };
+        let request = commit_request(&self.group, &self.place, tried);
         let answer = line.ask(&request, ASK_MAX).await?;
         match ErrorCode(answer.topics[0].partitions[0].error_code) {
             ErrorCode::NONE => {
@@ -98,17 +75,7 @@ impl Committer {
     }
 
     async fn ask(&self, line: &mut Line, stand: &mut Stand) -> Option<()> {
-        let topic = OffsetFetchRequestTopics {
-            name: text(&self.place.topic).into(),
-            partition_indexes: vec![self.place.partition],
-            ..OffsetFetchRequestTopics::default()
-        };
-        let group = OffsetFetchRequestGroup {
-            group_id: text(&self.group).into(),
-            topics: Some(vec![topic]),
-            ..OffsetFetchRequestGroup::default()
-        };
-        let request = OffsetFetchRequest { groups: vec![group], require_stable: true, ..OffsetFetchRequest::default() };
+        let request = fetch_request(&self.group, &self.place);
         let answer = line.ask(&request, ASK_MAX).await?;
         let group = &answer.groups[0];
         if group.error_code != 0 {

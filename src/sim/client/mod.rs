@@ -2,7 +2,9 @@
 
 pub mod admin;
 pub mod committer;
+pub mod group;
 pub mod line;
+pub mod member;
 pub mod producer;
 pub mod reader;
 
