@@ -63,6 +63,9 @@ struct Records {
 
 pub struct History {
     began: Moment,
+    /// Whether what a consumer read is there for good. Not where a leader may be alone in the in-sync set: then records are seen before they
+    /// are synced, and a power cut may take them back (docs/decisions/0011).
+    pub reads_bind: bool,
     state: RefCell<State>,
 }
 
@@ -70,8 +73,8 @@ pub struct History {
 pub type FoundLog = Vec<(Offset, Value)>;
 
 impl History {
-    pub fn new() -> History {
-        History { began: moment(), state: RefCell::default() }
+    pub fn new(reads_bind: bool) -> History {
+        History { began: moment(), reads_bind, state: RefCell::default() }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -148,6 +151,9 @@ impl History {
     /// A consumer got a record.
     pub fn read(&self, place: &Place, offset: Offset, value: Value, by: &str) {
         self.count("read records");
+        if !self.reads_bind {
+            return;
+        }
         self.found(place, offset, value, by);
         let mut state = self.state.borrow_mut();
         let records = state.records.entry(place.clone()).or_default();

@@ -73,13 +73,13 @@ pub fn run(setup: Setup) -> Report {
 }
 
 /// Settings of every node: some always, some as the seed has them.
-fn settings(dice: &Dice) -> Vec<String> {
+fn settings(dice: &Dice, min_in_sync: u64) -> Vec<String> {
     let pick = |name: &str, values: &[&str]| format!("{name}={}", dice.pick(values));
     vec![
         "auto.create.topics.enable=false".to_owned(),
         "offsets.topic.num.partitions=2".to_owned(),
         "group.initial.rebalance.delay.ms=0".to_owned(),
-        "min.insync.replicas=2".to_owned(),
+        format!("min.insync.replicas={min_in_sync}"),
         pick("replica.lag.time.max.ms", &["1500", "4000", "10000"]),
         pick("broker.session.timeout.ms", &["2500", "5000"]),
         pick("log.flush.offset.checkpoint.interval.ms", &["700", "5000", "60000"]),
@@ -100,9 +100,10 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        let history = Rc::new(History::new());
         let dice = Dice::new(seed, 1_000);
-        let cluster = Rc::new(Cluster::new(seed, settings(&dice), history.clone()));
+        let min_in_sync = if dice.one_in(4) { 1 } else { 2 };
+        let history = Rc::new(History::new(min_in_sync > 1));
+        let cluster = Rc::new(Cluster::new(seed, settings(&dice, min_in_sync), history.clone()));
         let (made, commits) = (Rc::default(), Rc::default());
         let phase = watch::Sender::new(Phase::Work);
         World { cluster, history, dice, phase, made, commits, seed, clients: Cell::new(0) }
@@ -191,7 +192,7 @@ impl World {
             let committer = Committer { client, group: (*group).to_owned(), place, commits: self.commits.clone() };
             tasks.push(spawn_local(committer.run()));
         }
-        let board = Rc::new(Board { commits: self.commits.clone(), ..Board::default() });
+        let board = Rc::new(Board::new(self.commits.clone()));
         for number in 0..2 {
             let client = self.client(&format!("member-{number}"));
             ips.push(client.ip);

@@ -25,7 +25,13 @@ const JOIN_MAX: Duration = Duration::from_secs(20);
 pub struct Board {
     owners: RefCell<BTreeMap<(i32, Place), String>>,
     stands: RefCell<BTreeMap<Place, Stand>>,
-    pub commits: Rc<Cell<u64>>,
+    commits: Rc<Cell<u64>>,
+}
+
+impl Board {
+    pub fn new(commits: Rc<Cell<u64>>) -> Board {
+        Board { commits, ..Board::default() }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -43,6 +43,10 @@ impl Reader {
         let history = &self.client.history;
         match ErrorCode(data.error_code) {
             ErrorCode::NONE => {}
+            ErrorCode::OFFSET_OUT_OF_RANGE if !history.reads_bind => {
+                *position = 0;
+                return false;
+            }
             ErrorCode::OFFSET_OUT_OF_RANGE => {
                 history.violated(format!(
                     "{} reads {} at {position} from node {} in epoch {} and is told that this is out of range",
