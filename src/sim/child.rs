@@ -123,7 +123,8 @@ struct Errors;
 
 impl<S: Subscriber> Layer<S> for Errors {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if *event.metadata().level() == Level::ERROR {
+        // The Raft library calls every lost message an error.
+        if *event.metadata().level() == Level::ERROR && event.metadata().target().starts_with("barnabas") {
             let mut text = Text(String::new());
             event.record(&mut text);
             note_trouble(format!("{LOGGED}{}{}", event.metadata().target(), text.0));

@@ -86,10 +86,6 @@ impl Cluster {
         config::load(&sources, &*self.machines[at].host.disk).unwrap().settings
     }
 
-    pub fn is_running(&self, at: usize) -> bool {
-        self.machines[at].process.borrow().is_some()
-    }
-
     pub fn broker(&self, at: usize) -> Option<Arc<Broker>> {
         self.machines[at].process.borrow().as_ref().and_then(Process::broker)
     }

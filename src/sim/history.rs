@@ -201,10 +201,6 @@ impl History {
     pub fn acked_count(&self) -> usize {
         self.state.borrow().records.values().map(|records| records.acked.len()).sum()
     }
-
-    pub fn places(&self) -> Vec<Place> {
-        self.state.borrow().records.keys().cloned().collect()
-    }
 }
 
 /// A producer's records stand in the order in which it sent them.

@@ -10,7 +10,7 @@ use crate::api::Broker;
 use crate::base::ids::NO_BROKER;
 use crate::base::{BrokerId, LeaderEpoch, Offset, PartitionIndex, TopicId};
 use crate::host::task;
-use crate::metadata::Image;
+use crate::metadata::{Image, PartitionState, Topic};
 use crate::replica::Partition;
 use crate::sim::cluster::{Cluster, NAMES};
 
@@ -32,6 +32,8 @@ pub struct Observer {
     /// Images by their offset.
     images: BTreeMap<i64, Arc<Image>>,
     newest: BTreeMap<Run, Arc<Image>>,
+    /// The newest state of each partition that any node knew.
+    partition_epochs: BTreeMap<(TopicId, PartitionIndex), i32>,
 }
 
 impl Observer {
@@ -43,6 +45,7 @@ impl Observer {
             high_watermarks: BTreeMap::new(),
             images: BTreeMap::new(),
             newest: BTreeMap::new(),
+            partition_epochs: BTreeMap::new(),
         }
     }
 
@@ -79,6 +82,7 @@ impl Observer {
             None => drop(self.images.insert(image.offset, image.clone())),
         }
         for (topic, index, state) in image.partitions() {
+            self.note_state(topic, index, state);
             if state.leader == NO_BROKER {
                 continue;
             }
@@ -97,6 +101,18 @@ impl Observer {
                 )),
                 Some(_) => {}
             }
+        }
+    }
+
+    fn note_state(&mut self, topic: &Topic, index: PartitionIndex, state: &PartitionState) {
+        let known = self.partition_epochs.entry((topic.id, index)).or_insert(-1);
+        if state.partition_epoch > *known {
+            *known = state.partition_epoch;
+            let PartitionState { leader, leader_epoch, isr, elr, partition_epoch, .. } = state;
+            self.cluster.history.note(&format!(
+                "{}-{index} state {partition_epoch}: leader {leader} epoch {leader_epoch} isr {isr:?} elr {elr:?}",
+                topic.name
+            ));
         }
     }
 

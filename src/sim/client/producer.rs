@@ -2,7 +2,6 @@
 //! acknowledged is sent again in its order, to whoever leads now. An idempotent one numbers its batches, so that a broker can tell a repeat.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use super::line::Line;
 use super::{ASK_MAX, Client, Leader};
@@ -210,6 +209,3 @@ fn verdict(answer: &ProduceResponse) -> Verdict {
         error => Verdict::Refused(error),
     }
 }
-
-/// How long a producer may take at the end for what is open, when nothing is wrong any more.
-pub const FINISH_MAX: Duration = Duration::from_secs(60);
