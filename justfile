@@ -32,6 +32,10 @@ test-all:
 faults cycles="1":
     BARNABAS_FAULTS={{cycles}} cargo test -p compat-tests --locked --test faults -- --nocapture
 
+# Three simulated nodes through everything that can go wrong, for so many seeds (docs/simulation.md).
+sim seeds='2000':
+    BARNABAS_SEEDS={{seeds}} cargo test --profile sim --lib sim:: -- --include-ignored --nocapture
+
 # Alert rules by Prometheus' own tool (Debian: apt-get install prometheus).
 rules:
     promtool check rules grafana/alerts.yml

@@ -29,3 +29,6 @@ pub mod config;
 pub mod server;
 
 pub mod cli;
+
+#[cfg(test)]
+mod sim;

@@ -4,6 +4,7 @@ pub mod address;
 pub mod error_code;
 pub mod ids;
 pub mod limits;
+pub mod rules;
 pub mod time;
 
 pub use address::NodeAddress;

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod disk;
 pub mod entropy;
 pub mod kv;
+pub mod life;
 pub mod net;
 pub mod raft_runtime;
 pub mod real;

@@ -107,7 +107,7 @@ impl AsyncRuntime for HostRuntime {
         T: Future + Send + 'static,
         T::Output: Send + 'static,
     {
-        tokio::spawn(future)
+        task::spawn(future)
     }
 
     fn sleep(duration: Duration) -> Self::Sleep {

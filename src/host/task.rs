@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
+use super::life::{device_pause, spawn_local};
+pub use super::life::{spawn, spawn_into, spawn_on};
+
 thread_local! {
     static BLOCKS_INLINE: Cell<bool> = const { Cell::new(false) };
 }
@@ -48,18 +51,37 @@ pub async fn timeout<F: Future>(duration: Duration, future: F) -> Option<F::Outp
     }
 }
 
-/// Runs what may wait for a device on a thread that may. In a simulation ([`block_inline`]) at once, where it stands.
+/// Runs what may wait for a device on a thread that may. In a simulation ([`block_inline`]) at once, where it stands, or, in the life of
+/// a simulated process, a little later, as a device would have it.
 ///
 /// # Panics
 /// When `work` itself panics, with the same panic.
 #[expect(clippy::disallowed_methods, reason = "this is the seam")]
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    if let Some(pause) = device_pause() {
+        let done = spawn(async move {
+            sleep(pause).await;
+            work()
+        });
+        return joined(done.await);
+    }
     if BLOCKS_INLINE.get() {
         return work();
     }
-    match tokio::task::spawn_blocking(work).await {
+    joined(tokio::task::spawn_blocking(work).await)
+}
+
+fn joined<T>(ended: Result<T, tokio::task::JoinError>) -> T {
+    match ended {
         Ok(output) => output,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// In the life of a simulated process, waits as long as the device takes; else not at all. For workers that have no thread of their own.
+pub async fn wait_for_device() {
+    if let Some(pause) = device_pause() {
+        sleep(pause).await;
     }
 }
 
@@ -90,7 +112,7 @@ impl Workers {
                 let runtime = Builder::new_current_thread().enable_all().build()?;
                 thread(name, move || runtime.block_on(work()))
             }
-            Workers::Tasks => Ok(Worker(Running::Task(tokio::task::spawn_local(work())))),
+            Workers::Tasks => Ok(Worker(Running::Task(spawn_local(work())))),
         }
     }
 
@@ -106,7 +128,7 @@ impl Workers {
     {
         match self {
             Workers::Threads => thread(name, as_thread),
-            Workers::Tasks => Ok(Worker(Running::Task(tokio::task::spawn_local(as_task())))),
+            Workers::Tasks => Ok(Worker(Running::Task(spawn_local(as_task())))),
         }
     }
 }

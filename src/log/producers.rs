@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::error::AppendError;
 use crate::base::ids::{NO_PRODUCER_EPOCH, NO_SEQUENCE};
 use crate::base::limits::PRODUCERS_PER_PARTITION_MAX;
+use crate::base::rules::{Rule, holds};
 use crate::base::{Offset, ProducerEpoch, ProducerId, TimestampMs};
 use crate::records::BatchHeader;
 
@@ -182,6 +183,9 @@ impl Producers {
     /// have been removed by retention.
     pub fn check(&self, header: &BatchHeader) -> Result<Verdict, AppendError> {
         if !header.has_producer() {
+            return Ok(Verdict::New);
+        }
+        if !holds(Rule::ChecksDuplicates) {
             return Ok(Verdict::New);
         }
         let Some(entry) = self.entries.get(&header.producer_id) else { return newcomer(header) };

@@ -174,8 +174,8 @@ impl Peers {
         let (sender, calls) = mpsc::channel(CALLS_QUEUED_MAX);
         let line = Line::new(self.shared.clone(), address.clone(), calls);
         match purpose {
-            Purpose::Fetch(_) => drop(tokio::spawn(line.run())),
-            Purpose::Raft | Purpose::Control => drop(self.shared.home.spawn(line.run())),
+            Purpose::Fetch(_) => drop(task::spawn(line.run())),
+            Purpose::Raft | Purpose::Control => drop(task::spawn_on(&self.shared.home, line.run())),
         }
         lines.insert((address.clone(), purpose), sender.clone());
         sender

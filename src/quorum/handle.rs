@@ -152,13 +152,13 @@ impl Quorum {
             images: core.published.watch.subscribe(),
             published: core.published.clone(),
         };
-        let mut others = vec![tokio::spawn(Steward::new(core.clone()).run()), tokio::spawn(elector::run(core.clone()))];
+        let mut others = vec![task::spawn(Steward::new(core.clone()).run()), task::spawn(elector::run(core.clone()))];
         if options.is_voter() && core.storage.is_joining() {
-            others.push(tokio::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
+            others.push(task::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
         }
         let running = Running {
-            committer: tokio::spawn(proposals::run(core.clone(), queue)),
-            store_writer: tokio::spawn(store_writer.run(stop)),
+            committer: task::spawn(proposals::run(core.clone(), queue)),
+            store_writer: task::spawn(store_writer.run(stop)),
             stop_store_writer: Some(stop_store_writer),
             others,
         };

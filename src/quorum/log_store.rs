@@ -15,6 +15,7 @@ use super::hard_state::HardState;
 use super::metalog::MetadataLog;
 use super::types::{Entry, LogId, Membership, StorageError, StorageIoError, TypeConfig, Vote, next_index};
 use crate::base::BrokerId;
+use crate::base::rules::{Rule, holds};
 use crate::host::{Host, task};
 
 /// Bytes of entries sent to another node at once, unless a single entry is larger.
@@ -68,6 +69,9 @@ impl Storage {
 
     fn save(&self, promises: &mut Promises) -> Result<(), QuorumError> {
         promises.is_saved = false;
+        if !holds(Rule::VoteIsSynced) {
+            return Ok(());
+        }
         promises
             .hard
             .save(self.log.disk.as_ref(), &self.log.dir)
@@ -99,7 +103,11 @@ impl Storage {
             }
         }
         let will_be_alone = self.prepare(newest)?;
-        self.log.append(entries, !(tells_nobody && will_be_alone), self.host.clock.now_ms())?;
+        self.log.append(
+            entries,
+            !(tells_nobody && will_be_alone) && holds(Rule::MetadataIsSynced),
+            self.host.clock.now_ms(),
+        )?;
         self.promises.lock().is_alone = will_be_alone;
         Ok(())
     }

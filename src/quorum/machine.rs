@@ -17,6 +17,7 @@ use super::types::{
     TypeConfig, next_index,
 };
 use crate::base::BrokerId;
+use crate::base::rules::{Rule, holds};
 use crate::host::{Host, task};
 use crate::metadata::Image;
 
@@ -103,7 +104,7 @@ pub(crate) struct MachineHandle {
 
 /// One proposal: all of its records or none.
 fn apply_change(image: &mut Image, change: &Change) -> Result<i64, Rejected> {
-    if change.expected_offset.is_some_and(|expected| expected != image.offset) {
+    if change.expected_offset.is_some_and(|expected| expected != image.offset && holds(Rule::DecisionsAreFresh)) {
         return Err(Rejected::Stale { offset: image.offset });
     }
     let mut next = image.clone();

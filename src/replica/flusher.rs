@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
-use crate::host::task::Worker;
+use crate::host::task::{self, Worker};
 use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
 use crate::replica::journal::{Journal, Place};
@@ -99,6 +99,7 @@ impl Flusher {
         let worker = workers.start("flusher", move || async move {
             while !task.is_done() {
                 task.ready_task.notified().await;
+                task::wait_for_device().await;
                 task.work_inline();
             }
             if let Some(rounds) = &mut *task.inline.lock() {

@@ -15,6 +15,7 @@
 use std::cmp::Ordering;
 
 use crate::base::ids::NO_OFFSET;
+use crate::base::rules::{Rule, holds};
 use crate::base::{BrokerId, LeaderEpoch, MonotonicMs, Offset};
 
 /// Which protections hold. All of them, but for tests that show what each is good for.
@@ -58,6 +59,21 @@ impl Rules {
         syncs_before_ack: true,
         checks_crc: true,
     };
+
+    /// All of them, less what a simulation has switched off.
+    pub fn in_force() -> Rules {
+        Rules {
+            commit_waits_for_in_sync: holds(Rule::CommitWaitsForInSync),
+            commit_needs_min_in_sync: holds(Rule::MinInSync),
+            join_needs_high_watermark: holds(Rule::JoinNeedsHighWatermark),
+            join_needs_epoch_start: holds(Rule::JoinNeedsHighWatermark),
+            checks_leader_epoch: holds(Rule::ChecksLeaderEpoch),
+            cuts_by_epoch: holds(Rule::CutsByEpoch),
+            syncs_before_fetch: holds(Rule::SyncsBeforeFetch),
+            syncs_before_ack: holds(Rule::SyncsBeforeAck),
+            ..Rules::ALL
+        }
+    }
 }
 
 /// What the metadata says of a partition that this broker leads.

@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::base::ids::NO_LEADER_EPOCH;
+use crate::base::rules::{Rule, holds};
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
@@ -209,7 +210,7 @@ impl Partition {
     }
 
     fn check_acks_possible(&self) -> Result<(), PartitionError> {
-        if !self.enough_in_sync.load(Ordering::Acquire) {
+        if !self.enough_in_sync.load(Ordering::Acquire) && holds(Rule::MinInSync) {
             return Err(PartitionError::NotEnoughReplicas);
         }
         if self.common.is_fenced() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::base::rules::{Rule, holds};
 use crate::base::{LeaderEpoch, Offset};
 use crate::replica::ack::{AckFailure, AckTicket};
 use crate::replica::flusher::FlushPolicy;
@@ -31,6 +32,9 @@ impl Partition {
     fn acked_below(&self) -> Offset {
         let committed = self.high_watermark();
         let options = &self.common.options;
+        if !holds(Rule::AckWaitsForHighWatermark) {
+            return self.durable_below();
+        }
         match options.flush_policy {
             FlushPolicy::Sync if options.rules.syncs_before_ack => committed.min(self.durable_below()),
             FlushPolicy::Sync | FlushPolicy::Interval | FlushPolicy::Os => committed,

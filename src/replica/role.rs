@@ -50,7 +50,7 @@ pub struct ReplicaOptions {
 
 impl ReplicaOptions {
     pub fn new(node_id: BrokerId, flush_policy: FlushPolicy, lag_ms_max: u64) -> ReplicaOptions {
-        ReplicaOptions { node_id, flush_policy, lag_ms_max, rules: Rules::ALL }
+        ReplicaOptions { node_id, flush_policy, lag_ms_max, rules: Rules::in_force() }
     }
 }
 

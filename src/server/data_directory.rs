@@ -26,10 +26,23 @@ const SHOWN_MAX: usize = 3;
 /// A sentence that says what to do about it.
 pub fn take(host: &Host, dir: &Path) -> Result<Box<dyn Send + Sync>, String> {
     let disk = &*host.disk;
-    disk.create_dir_all(dir).map_err(|error| cannot_make(dir, &error))?;
+    make_for_good(disk, dir).map_err(|error| cannot_make(dir, &error))?;
     let guard = disk.lock_dir(dir).map_err(|error| cannot_lock(dir, &error))?;
     refuse_strange(disk, dir)?;
     Ok(guard)
+}
+
+/// Makes the directory where there is none, and every one above it, each durable under its name: what is synced in a directory whose own
+/// name a power cut takes away is gone with it.
+fn make_for_good(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !disk.exists(dir)).collect();
+    disk.create_dir_all(dir)?;
+    for made in missing.into_iter().rev() {
+        if let Some(parent) = made.parent() {
+            disk.sync_dir(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?;
+        }
+    }
+    Ok(())
 }
 
 fn cannot_make(dir: &Path, error: &io::Error) -> String {
@@ -175,6 +188,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_node_that_started_is_there_after_a_power_cut() {
+        let sim = SimHost::new(1);
+        let before = start(&sim).await.expect("a first start").cluster_id;
+        sim.disk.crash(Crash::PowerLosesAll);
+        let after = start(&sim).await.expect("a second start");
+        assert!(after.is_known, "the directory that the first start made is gone");
+        assert_eq!(after.cluster_id, before);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::api::Broker;
 use crate::base::{BrokerId, LeaderEpoch, PartitionIndex};
+use crate::host::task;
 use crate::metadata::Image;
 use crate::server::offsets_log::TOPIC as OFFSETS_TOPIC;
 
@@ -51,7 +52,7 @@ async fn move_groups(broker: &Arc<Broker>, before: &Image, image: &Image) {
         broker.groups.unload(*lost);
     }
     let come = has.iter().filter(|(partition, epoch)| had.get(*partition) != Some(*epoch));
-    let loads: Vec<_> = come.map(|(partition, _)| tokio::spawn(broker.groups.clone().load(*partition))).collect();
+    let loads: Vec<_> = come.map(|(partition, _)| task::spawn(broker.groups.clone().load(*partition))).collect();
     // A new topic is loaded in no time, and whoever asked for it finds its coordinators ready; others are told that it is being loaded.
     if before.topic(OFFSETS_TOPIC).is_none() {
         for load in loads {

@@ -128,16 +128,19 @@ impl Node {
         });
         telemetry.add_source(Arc::new(ProcessSource::new(host.clone())));
         telemetry.add_source(Arc::new(BrokerSource::new(&broker, bound)));
-        tasks.spawn(until_stopped(groups.run_timers(), stopping.subscribe()));
+        task::spawn_into(&mut tasks, until_stopped(groups.run_timers(), stopping.subscribe()));
         let listener = settings.inter_broker_listener.clone();
         broker.controller.look_with(Arc::new(PeerProbe { peers: broker.peers.clone(), listener: listener.clone() }));
         if settings.roles.controller {
-            tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
-            tasks.spawn(until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
+            task::spawn_into(&mut tasks, until_stopped(broker.controller.clone().run(), stopping.subscribe()));
+            task::spawn_into(&mut tasks, until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
         }
         if !roles::is_voter(&host, &settings) {
             let doors = roles::doors_to_the_quorum(&settings);
-            tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
+            task::spawn_into(
+                &mut tasks,
+                until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()),
+            );
         }
 
         let limits = ConnectionLimits {
@@ -148,7 +151,7 @@ impl Node {
         let mut addresses = Vec::new();
         for listener in listeners {
             addresses.push((listener.name.clone(), listener.local_addr()?));
-            tasks.spawn(listener.run(broker.clone(), shards.clone(), stopping.subscribe()));
+            task::spawn_into(&mut tasks, listener.run(broker.clone(), shards.clone(), stopping.subscribe()));
         }
         let lifecycle = settings.roles.broker.then(|| {
             let credentials = Credentials {
@@ -161,7 +164,7 @@ impl Node {
             Lifecycle::new(broker.clone(), credentials, settings.lifecycle)
         });
         if let Some(lifecycle) = &lifecycle {
-            tasks.spawn(until_stopped(lifecycle.clone().run(), stopping.subscribe()));
+            task::spawn_into(&mut tasks, until_stopped(lifecycle.clone().run(), stopping.subscribe()));
         }
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
@@ -303,7 +306,7 @@ async fn open_http(
     let stop = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    tasks.spawn(admin::serve(listener, telemetry.clone(), readiness.clone(), stop));
+    task::spawn_into(tasks, admin::serve(listener, telemetry.clone(), readiness.clone(), stop));
     Ok(Some(address))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::base::rules::{Rule, holds};
 use crate::base::{LeaderEpoch, Offset, PartitionIndex};
 use crate::coordinator::group::driver::log::{AppendRefused, CommitFailed, CommitWait, OffsetsLog, ReadFailed};
 use crate::host::task;
@@ -41,7 +42,8 @@ impl ReplicaOffsetsLog {
 
     /// Resolves when everything below `below`, which a leader of `epoch` appended, is committed and as durable as the policy asks.
     fn committed_below(&self, partition: &Arc<Partition>, below: Offset, epoch: LeaderEpoch) -> CommitWait {
-        if partition.is_acked(below) && partition.leader_epoch() == epoch {
+        let is_safe = partition.is_acked(below) || !holds(Rule::GroupWaitsForHighWatermark);
+        if is_safe && partition.leader_epoch() == epoch {
             return Box::pin(std::future::ready(Ok(())));
         }
         let ticket = AckTicket::new();

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use crate::api::Broker;
 use crate::api::context::{ConnectionInfo, Door};
 use crate::host::net;
-use crate::host::task::Worker;
+use crate::host::task::{self, Worker};
 use crate::server::connection::Connection;
 use crate::server::refusal;
 use crate::telemetry::ListenerMetrics;
@@ -116,7 +116,7 @@ impl Owner {
                 report_panic(ended);
             }
         };
-        if crate::host::task::timeout(STOP_GRACE, drained).await.is_none() {
+        if task::timeout(STOP_GRACE, drained).await.is_none() {
             tracing::warn!("connections did not finish in {STOP_GRACE:?}; closing them");
         }
     }
@@ -124,7 +124,7 @@ impl Owner {
     fn spawn(&self, tasks: &mut tokio::task::JoinSet<()>, arrival: Arrival) {
         let (broker, limits, open) = (self.broker.clone(), self.limits, self.open.clone());
         let mut stopping = self.stopping.clone();
-        tasks.spawn(async move {
+        task::spawn_into(tasks, async move {
             let Arrival { accepted, listener, door, metrics, permit } = arrival;
             let _permit = permit;
             let _counted = Counted::new(open, metrics.clone());

@@ -6,6 +6,8 @@
 
 pub mod api_versions;
 pub mod client;
+#[cfg(test)]
+mod client_requests;
 pub mod decode;
 pub mod encode;
 pub mod envelope;

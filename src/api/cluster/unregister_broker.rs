@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::BrokerId;
+use crate::host::task;
 use crate::wire::messages::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 
 pub async fn handle(
@@ -34,7 +35,7 @@ fn stop_telling(broker: &Broker, id: BrokerId) {
     if quorum.describe().voters.iter().any(|voter| voter.id == id) {
         return;
     }
-    tokio::spawn(async move {
+    task::spawn(async move {
         if let Err(error) = quorum.remove_learner(id).await {
             tracing::info!(broker = id, %error, "an unregistered broker is still told of the metadata");
         }

@@ -151,7 +151,7 @@ impl Broker {
         tracing::debug!(node = id, version = hello.version, "a node says hello");
         let Some(address) = hello.quorum_address.clone().filter(|_| self.is_active_controller()) else { return };
         let quorum = self.controller.quorum().clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             if let Err(error) = quorum.ensure_learner(id, address).await {
                 tracing::info!(node = id, %error, "a node cannot listen to the metadata yet");
             }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::rules::TopicRules;
 use crate::base::BrokerId;
 use crate::base::ids::NO_BROKER;
+use crate::base::rules::{Rule, holds};
 use crate::metadata::PartitionState;
 
 /// How a leader is looked for.
@@ -171,7 +172,9 @@ impl<'a> Change<'a> {
     }
 
     fn elect(&self, elr: &[BrokerId]) -> Elected {
-        let holds_everything = |id: BrokerId| self.isr.contains(&id) || (self.isr.is_empty() && elr.contains(&id));
+        let holds_everything = |id: BrokerId| {
+            self.isr.contains(&id) || (self.isr.is_empty() && elr.contains(&id)) || !holds(Rule::LeaderFromInSync)
+        };
         let may_lead = |id: BrokerId| holds_everything(id) && (self.acceptable)(id);
         let clean = |leader: BrokerId| Elected { leader, unclean: false };
         let preferred = self.replicas.first().copied().filter(|_| self.election == Election::Preferred);

@@ -7,6 +7,7 @@ use super::features::{initial_features, reason_against_broker};
 use super::rules::Rules;
 use super::{Decision, Draft, Refusal};
 use crate::base::ErrorCode;
+use crate::base::rules::{Rule, holds};
 use crate::metadata::{BrokerRegistration, ConfigResource, Image, MetadataRecord};
 
 /// What a broker says of itself at its start.
@@ -82,7 +83,8 @@ fn begin_incarnation(draft: &mut Draft, rules: &Rules<'_>, asked: &Registration,
     let alone = draft.image.brokers().all(|broker| broker.id == id);
     if !alone {
         let stopped_cleanly = known_epoch.is_some() && known_epoch == asked.previous_epoch;
-        let event = if stopped_cleanly { Event::Left(id) } else { Event::LostData(id) };
+        let event =
+            if stopped_cleanly || !holds(Rule::UncleanRestartLeaves) { Event::Left(id) } else { Event::LostData(id) };
         draft.extend(after(&draft.image, rules, event));
     }
     let epoch = draft.image.offset.saturating_add(1);

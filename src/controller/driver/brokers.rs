@@ -148,7 +148,7 @@ impl Controller {
             return;
         }
         let controller = self.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let epoch = broker.epoch;
             let mut liveness = probe.look(broker.clone()).await;
             for pause_ms in LOOK_AGAIN_AFTER_MS {

@@ -11,6 +11,7 @@ use super::doubt::must_be_certain;
 use crate::controller::decide::Decision;
 use crate::controller::decide::eligible::consequences;
 use crate::controller::decide::rules::Rules;
+use crate::host::task;
 use crate::metadata::{Image, MetadataRecord};
 use crate::quorum::{Leadership, Quorum, QuorumError};
 
@@ -83,7 +84,7 @@ impl Turns {
         options: ControllerOptions,
     ) -> Turns {
         let (jobs, queue) = mpsc::channel(JOBS_QUEUED_MAX);
-        tokio::spawn(Worker { quorum, leadership, counts, queue, options }.run());
+        task::spawn(Worker { quorum, leadership, counts, queue, options }.run());
         Turns { jobs }
     }
 

@@ -19,6 +19,8 @@ use crate::host::disk::{DirEntry, Disk, DiskFile, DiskSpace, OpenMode, not_opene
 /// A disk. Clones of the `Arc` around it are the same disk; open files die with a crash.
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
+    /// As one process sees it, which is gone with the next crash; `None` for whoever steers the machine.
+    mounted_in: Option<u64>,
 }
 
 struct State {
@@ -53,7 +55,18 @@ impl SimDisk {
                 capacity_bytes: u64::MAX,
                 locked: Vec::new(),
             })),
+            mounted_in: None,
         }
+    }
+
+    /// The disk as a process sees it that begins now. It can do nothing with it any more after a crash.
+    pub fn mounted(&self) -> SimDisk {
+        SimDisk { state: self.state.clone(), mounted_in: Some(self.state.lock().life) }
+    }
+
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state.lock();
+        if self.mounted_in.is_none_or(|life| life == state.life) { Ok(state) } else { Err(power_is_off()) }
     }
 
     /// Calls so far that change something: writes, syncs, names.
@@ -213,7 +226,7 @@ fn names(path: &Path) -> Vec<String> {
 
 impl Disk for SimDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         state.take_descriptor()?;
         let (parent, name) = state.find_parent(path)?;
         let id = match (state.child(parent, &name)?, mode) {
@@ -239,7 +252,7 @@ impl Disk for SimDisk {
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         let mut id = ROOT;
         for name in names(path) {
             id = match state.child(id, &name)? {
@@ -257,7 +270,7 @@ impl Disk for SimDisk {
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         state.take_descriptor()?;
         let id = state.find(path)?;
         let entries = state.dir(id)?.seen.clone();
@@ -269,11 +282,11 @@ impl Disk for SimDisk {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        self.state.lock().find(path).is_ok()
+        self.state().is_ok_and(|mut state| state.find(path).is_ok())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         let (from_dir, from_name) = state.find_parent(from)?;
         let (to_dir, to_name) = state.find_parent(to)?;
         let id = state.child(from_dir, &from_name)?.ok_or_else(not_found)?;
@@ -292,7 +305,7 @@ impl Disk for SimDisk {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         let (parent, name) = state.find_parent(path)?;
         let id = state.child(parent, &name)?.ok_or_else(not_found)?;
         state.file(id)?;
@@ -302,7 +315,7 @@ impl Disk for SimDisk {
     }
 
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         let (parent, name) = state.find_parent(path)?;
         let id = state.child(parent, &name)?.ok_or_else(not_found)?;
         state.dir(id)?;
@@ -312,7 +325,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         state.take_descriptor().map_err(not_opened)?;
         let id = state.find(path).map_err(not_opened)?;
         state.atomic_change()?;
@@ -322,30 +335,35 @@ impl Disk for SimDisk {
     }
 
     fn space(&self, path: &Path) -> io::Result<DiskSpace> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         state.find(path)?;
         Ok(DiskSpace { free_bytes: state.room(), total_bytes: state.capacity_bytes })
     }
 
     fn lock_dir(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        let mut state = self.state.lock();
+        let mut state = self.state()?;
         let id = state.find(path)?;
         if state.locked.contains(&id) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         state.locked.push(id);
-        Ok(Box::new(DirLock { state: Arc::clone(&self.state), id }))
+        let life = state.life;
+        Ok(Box::new(DirLock { state: Arc::clone(&self.state), id, life }))
     }
 }
 
 struct DirLock {
     state: Arc<Mutex<State>>,
     id: usize,
+    life: u64,
 }
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        self.state.lock().locked.retain(|id| *id != self.id);
+        let mut state = self.state.lock();
+        if state.life == self.life {
+            state.locked.retain(|id| *id != self.id);
+        }
     }
 }
 

@@ -73,8 +73,10 @@ impl FileNode {
     }
 
     pub(super) fn sync(&mut self) {
-        self.durable.clone_from(&self.seen);
-        self.unsynced.clear();
+        // The same as copying what is seen, in time proportional to what is new.
+        for edit in std::mem::take(&mut self.unsynced) {
+            FileNode::apply(&mut self.durable, &edit);
+        }
     }
 
     pub(super) fn crash(&mut self, how: Crash, entropy: &SimEntropy) {

@@ -50,10 +50,11 @@ impl SimHost {
         }
     }
 
-    /// The machine as a new process finds it: the same disk and stores, and a network that knows nothing of the old one.
+    /// The machine as a new process finds it: the same disk and stores, and a disk and a network that know nothing
+    /// of the old one.
     pub fn restarted(&self) -> SimHost {
         let (net, name, ip) = &*self.place;
-        SimHost { net: net.machine(name, *ip), ..self.clone() }
+        SimHost { net: net.machine(name, *ip), disk: Arc::new(self.disk.mounted()), ..self.clone() }
     }
 
     /// The machine under a clock that stands still until it is moved.

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 
 use crate::base::BrokerId;
-use crate::host::Clock;
+use crate::host::{Clock, task};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition_follow::Files;
 use crate::replica::partitions::Partitions;
@@ -103,7 +103,7 @@ impl Fetchers {
                 let Role::Follower { leader, .. } = partition.role() else { continue };
                 let inbox = inboxes.entry(leader).or_insert_with(|| {
                     let inbox = Arc::new(Gathered::default());
-                    tasks.spawn(Source::new(leader, self.around.clone(), inbox.clone()).run());
+                    task::spawn_into(&mut tasks, Source::new(leader, self.around.clone(), inbox.clone()).run());
                     inbox
                 });
                 inbox.add(&partition);

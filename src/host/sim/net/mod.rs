@@ -8,9 +8,11 @@ mod pipe;
 mod stream;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -39,6 +41,8 @@ pub(super) struct Shared {
     entropy: SimEntropy,
     /// Rung when a cut is healed.
     healed: Notify,
+    /// Every byte that was sent, in its order, in one number.
+    trace: AtomicU64,
 }
 
 struct State {
@@ -69,7 +73,14 @@ impl SimNet {
             next_port: FIRST_FREE_PORT,
         };
         let entropy = SimEntropy::new(seed ^ 0x006e_6574);
-        SimNet { shared: Arc::new(Shared { state: Mutex::new(state), entropy, healed: Notify::new() }) }
+        SimNet {
+            shared: Arc::new(Shared {
+                state: Mutex::new(state),
+                entropy,
+                healed: Notify::new(),
+                trace: AtomicU64::new(0),
+            }),
+        }
     }
 
     /// A machine's view of the network, until it crashes.
@@ -78,6 +89,11 @@ impl SimNet {
         state.names.insert(name.to_owned(), ip);
         let life = state.lives.get(&ip).copied().unwrap_or(0);
         Arc::new(Machine { shared: self.shared.clone(), name: name.to_owned(), ip, life })
+    }
+
+    /// A number that is the same after the same bytes were sent in the same order between the same machines.
+    pub fn trace(&self) -> u64 {
+        self.shared.trace.load(Ordering::Relaxed)
     }
 
     /// How long bytes are under way, drawn anew for each write.
@@ -144,6 +160,12 @@ impl Shared {
     fn pipes(&self) -> Vec<Arc<Pipe>> {
         let state = self.state.lock();
         state.wires.iter().flat_map(|(one, other)| [one.upgrade(), other.upgrade()]).flatten().collect()
+    }
+
+    pub(super) fn note_sent(&self, from: IpAddr, to: IpAddr, bytes: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        (self.trace.load(Ordering::Relaxed), from, to, bytes).hash(&mut hasher);
+        self.trace.store(hasher.finish(), Ordering::Relaxed);
     }
 
     pub(super) fn is_cut(&self, from: IpAddr, to: IpAddr) -> bool {

@@ -64,7 +64,11 @@ impl SimStream {
     }
 
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.outgoing.poll_write(bytes, Instant::now() + self.net.latency(), context)
+        let written = self.outgoing.poll_write(bytes, Instant::now() + self.net.latency(), context);
+        if let Poll::Ready(Ok(count)) = &written {
+            self.net.note_sent(self.outgoing.from(), self.outgoing.to(), bytes.get(..*count).unwrap_or_default());
+        }
+        written
     }
 
     pub fn poll_write_slices(&mut self, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {

@@ -1,0 +1,4 @@
+//! What nodes look like from inside.
+
+pub mod logs;
+pub mod observer;

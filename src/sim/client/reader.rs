@@ -1,0 +1,113 @@
+//! A consumer that reads one partition from its begin, strictly: no record is skipped, none comes twice, and its position never is out of
+//! range.
+
+use super::line::Line;
+use super::{ASK_MAX, Client, Leader};
+use crate::base::{ErrorCode, Offset};
+use crate::records::{Batches, records};
+use crate::sim::history::{FoundLog, Place, Value};
+use crate::wire::messages::FetchRequest;
+use crate::wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use crate::wire::messages::fetch_response::PartitionData;
+
+pub struct Reader {
+    pub client: Client,
+    pub place: Place,
+}
+
+impl Reader {
+    pub async fn run(self) {
+        let mut position = 0;
+        while !self.client.is_leaving() {
+            if let Some(leader) = self.client.leader_of(&self.place).await
+                && let Some(mut line) = self.client.connect(&leader.address).await
+            {
+                self.read(&mut line, &leader, &mut position).await;
+            }
+            self.client.pause(20..200).await;
+        }
+    }
+
+    /// Reads until something goes wrong.
+    async fn read(&self, line: &mut Line, leader: &Leader, position: &mut Offset) {
+        while !self.client.is_leaving() {
+            let Some(answer) = line.ask(&self.request(leader, *position), ASK_MAX).await else { return };
+            let Some(data) = answer.responses.first().and_then(|topic| topic.partitions.first()) else { return };
+            if !self.take(data, leader, position) {
+                return;
+            }
+        }
+    }
+
+    fn take(&self, data: &PartitionData, leader: &Leader, position: &mut Offset) -> bool {
+        let history = &self.client.history;
+        match ErrorCode(data.error_code) {
+            ErrorCode::NONE => {}
+            ErrorCode::OFFSET_OUT_OF_RANGE if !history.reads_bind => {
+                *position = 0;
+                return false;
+            }
+            ErrorCode::OFFSET_OUT_OF_RANGE => {
+                history.violated(format!(
+                    "{} reads {} at {position} from node {} in epoch {} and is told that this is out of range",
+                    self.client.name, self.place, leader.node, leader.epoch
+                ));
+                return false;
+            }
+            error => {
+                history.note(&format!("{} gets {error}", self.client.name));
+                return false;
+            }
+        }
+        let found = decode(data.records.as_ref().map_or(&[], |records| records));
+        let from = *position;
+        for (offset, value) in found.into_iter().filter(|(offset, _)| *offset >= from) {
+            if offset != *position {
+                history.violated(format!("poll-skip: {} got offset {offset} in place of {position}", self.place));
+            }
+            if offset >= data.high_watermark {
+                history.violated(format!(
+                    "{} shows offset {offset} at high watermark {}",
+                    self.place, data.high_watermark
+                ));
+            }
+            history.read(&self.place, offset, value, "was read");
+            *position = offset + 1;
+        }
+        history.note(&format!("{} at {position} of {}", self.client.name, data.high_watermark));
+        true
+    }
+
+    fn request(&self, leader: &Leader, position: Offset) -> FetchRequest {
+        let partition = FetchPartition::default()
+            .with_partition(self.place.partition)
+            .with_current_leader_epoch(leader.epoch)
+            .with_fetch_offset(position)
+            .with_last_fetched_epoch(-1)
+            .with_log_start_offset(-1)
+            .with_partition_max_bytes(1 << 20);
+        let topic = FetchTopic::default().with_topic_id(leader.topic_id).with_partitions(vec![partition]);
+        FetchRequest::default()
+            .with_max_wait_ms(500)
+            .with_min_bytes(1)
+            .with_max_bytes(1 << 20)
+            .with_session_id(0)
+            .with_session_epoch(-1)
+            .with_topics(vec![topic])
+    }
+}
+
+/// The records of whole batches.
+pub fn decode(bytes: &[u8]) -> FoundLog {
+    let mut found = Vec::new();
+    for batch in Batches::new(bytes) {
+        let (_, batch) = batch.expect("a batch");
+        assert!(crate::records::crc_is_valid(batch), "what is served is intact");
+        for record in &records(batch, 1 << 20).expect("records") {
+            let record = record.expect("a record");
+            let value = Value::parse(record.value.unwrap_or_default()).expect("a value that was produced");
+            found.push((record.offset, value));
+        }
+    }
+    found
+}

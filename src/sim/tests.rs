@@ -1,0 +1,124 @@
+//! Batches of seeds. `BARNABAS_SEED=17` runs that one alone and shows what happened; `BARNABAS_SEEDS=2000` runs so many, from
+//! `BARNABAS_FROM` on; `BARNABAS_LOG=info` shows what the nodes log, too.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::child::{self, run_apart};
+use super::run::{Report, Setup};
+use crate::base::rules::{self, Rule};
+
+/// Seeds of a usual test run.
+const SEEDS: u64 = 40;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// Runs seeds on every core.
+fn run_all(setups: &[Setup]) -> Vec<(Setup, Report)> {
+    let next = AtomicU64::new(0);
+    let reports = Mutex::new(Vec::new());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(setup) = setups.get(next.fetch_add(1, Ordering::SeqCst) as usize) {
+                    let report = run_apart(*setup, false);
+                    reports.lock().unwrap().push((*setup, report));
+                }
+            });
+        }
+    });
+    let mut reports = reports.into_inner().unwrap();
+    reports.sort_by_key(|(setup, _)| setup.seed);
+    reports
+}
+
+fn totals(reports: &[(Setup, Report)]) -> BTreeMap<String, u64> {
+    let mut totals = BTreeMap::new();
+    for (name, count) in reports.iter().flat_map(|(_, report)| &report.counts) {
+        *totals.entry(name.clone()).or_default() += count;
+    }
+    totals
+}
+
+#[test]
+#[ignore = "a run in a process of its own, started by the others"]
+fn child() {
+    child::work_off();
+}
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    let without = std::env::var("BARNABAS_WITHOUT").ok().map(|name| child::rule(&name).expect("a rule's name"));
+    if let Some(seed) = number("BARNABAS_SEED") {
+        let report = run_apart(Setup { seed, without }, true);
+        println!("{report:#?}");
+        assert!(report.violations.is_empty());
+        return;
+    }
+    let (from, count) = (number("BARNABAS_FROM").unwrap_or(1), number("BARNABAS_SEEDS").unwrap_or(SEEDS));
+    let setups: Vec<Setup> = (from..from + count).map(|seed| Setup { seed, without }).collect();
+    let reports = run_all(&setups);
+    let broken: Vec<_> = reports.iter().filter(|(_, report)| !report.violations.is_empty()).collect();
+    for (setup, report) in &broken {
+        println!("seed {}:", setup.seed);
+        report.violations.iter().take(3).for_each(|violation| println!("  {violation}"));
+    }
+    let totals = totals(&reports);
+    println!("{count} seeds from {from}: {} broken; {totals:?}", broken.len());
+    assert!(broken.is_empty(), "BARNABAS_SEED=<seed> runs one of them again");
+    assert_enough(&totals, count);
+}
+
+/// A batch in which little happened shows nothing.
+fn assert_enough(totals: &BTreeMap<String, u64>, seeds: u64) {
+    let least =
+        [("acked records", 100), ("crashes", 2), ("elections", 6), ("cuts", 1), ("commits", 20), ("read records", 100)];
+    for (what, per_seed) in least {
+        let count = totals.get(what).copied().unwrap_or(0);
+        assert!(count >= per_seed * seeds, "too few {what}: {count} in {seeds} seeds");
+    }
+}
+
+/// A protection that is switched off is to be missed within so many seeds.
+const HIDES_MAX: u64 = 400;
+
+/// The first seed, from 1 on, that a run without the rule breaks.
+fn first_broken(rule: Rule) -> Option<(u64, String)> {
+    const CHUNK: u64 = 8;
+    for from in (1..HIDES_MAX).step_by(CHUNK as usize) {
+        let setups: Vec<Setup> = (from..from + CHUNK).map(|seed| Setup { seed, without: Some(rule) }).collect();
+        let broken = run_all(&setups).into_iter().find(|(_, report)| !report.violations.is_empty());
+        if let Some((setup, report)) = broken {
+            return Some((setup.seed, report.violations[0].clone()));
+        }
+    }
+    None
+}
+
+#[test]
+#[ignore = "takes minutes: `.ci/run sim`"]
+fn every_protection_that_is_switched_off_is_missed() {
+    let mut hidden = Vec::new();
+    for rule in rules::ALL {
+        match first_broken(*rule) {
+            Some((seed, violation)) => println!("without {rule:?}, seed {seed}: {violation}"),
+            None => hidden.push(rule),
+        }
+    }
+    assert!(hidden.is_empty(), "nobody misses {hidden:?}");
+}
+
+#[test]
+fn the_same_seed_twice_is_the_same_run() {
+    for seed in [1, 2] {
+        let [one, other] = [(), ()].map(|()| run_apart(Setup { seed, without: None }, false));
+        assert_eq!(one.trace, other.trace, "seed {seed}");
+        assert_eq!((one.counts, one.simulated), (other.counts, other.simulated), "seed {seed}");
+    }
+    let another = run_apart(Setup { seed: 3, without: None }, false);
+    assert_ne!(run_apart(Setup { seed: 4, without: None }, false).trace, another.trace);
+}
