@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{BrokerId, ErrorCode, NodeAddress};
 use crate::controller::Refusal;
+use crate::quorum::VoterDescription;
 use crate::wire::messages::{
     AddRaftVoterRequest, AddRaftVoterResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, StrBytes,
 };
@@ -65,14 +68,22 @@ pub async fn handle_remove(
 async fn remove(broker: &Broker, request: &RemoveRaftVoterRequest) -> Result<(), Refusal> {
     check_cluster(broker, request.cluster_id.as_ref())?;
     let id = request.voter_id;
-    if !is_voter(broker, id) {
-        return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{id} is not among the voters")));
+    let voters = broker.controller.quorum().describe().voters;
+    if !voters.iter().any(|voter| is_meant(voter, id, request.voter_directory_id)) {
+        let sentence = format!("{id} with this directory id is not among the voters");
+        return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, sentence));
     }
     broker.controller.quorum().remove_voter(id).await.map_err(|error| quorum_refusal(&error))
 }
 
 fn is_voter(broker: &Broker, id: BrokerId) -> bool {
     broker.controller.quorum().describe().voters.iter().any(|voter| voter.id == id)
+}
+
+/// Whoever names a directory means the node with that disk, not another one that has its id by now. A voter whose directory nobody knows
+/// can be named by its id alone.
+fn is_meant(voter: &VoterDescription, id: BrokerId, directory_id: Uuid) -> bool {
+    voter.id == id && (voter.directory_id.is_nil() || voter.directory_id == directory_id)
 }
 
 fn invalid(sentence: String) -> Refusal {
@@ -87,5 +98,30 @@ fn check_cluster(broker: &Broker, named: Option<&StrBytes>) -> Result<(), Refusa
             Err(Refusal::new(ErrorCode::INCONSISTENT_CLUSTER_ID, sentence))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn voter(id: BrokerId, directory_id: Uuid) -> VoterDescription {
+        VoterDescription {
+            id,
+            directory_id,
+            address: None,
+            log_end_offset: -1,
+            last_fetch_ms: -1,
+            last_caught_up_ms: -1,
+        }
+    }
+
+    #[test]
+    fn a_voter_is_meant_by_its_id_and_its_directory() {
+        let (first, second) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert!(is_meant(&voter(3, first), 3, first));
+        assert!(!is_meant(&voter(3, first), 3, second));
+        assert!(!is_meant(&voter(3, first), 2, first));
+        assert!(is_meant(&voter(3, Uuid::nil()), 3, second), "nobody knows which directory it has");
     }
 }
