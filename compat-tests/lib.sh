@@ -125,7 +125,7 @@ await_node() {
 
 start_kafka_nodes() {
     local node
-    kafka_port=$(($(free_port) - 100))
+    kafka_port=$(cd "$root/compat-tests/oracle" && python3 -c 'import nodes; print(nodes.free_base(3))')
     "$kafka" start --nodes 3 --port "$kafka_port" --dir "$work/kafka" "${cluster_settings[@]}" > /dev/null || exit 1
     for node in 1 2 3; do
         address_of[$node]=127.0.0.1:$((kafka_port + 10 * (node - 1))) controller_of[$node]=127.0.0.1:$((kafka_port + 10 * (node - 1) + 1))

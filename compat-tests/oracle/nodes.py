@@ -3,7 +3,7 @@
 A cluster is prepared before walks go over it: the topics of the coordinators have a replica on every node, led by the first node, and the
 active controller is another node. So all steps can go to one node, which then leads and coordinates but has to pass on what changes metadata.
 """
-import json, os, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import json, os, random, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KAFKA = os.path.join(HERE, "kafka")
@@ -20,6 +20,18 @@ def free_ports(count):
     for s in sockets:
         s.close()
     return ports
+
+
+def free_base(count):
+    """A port from which on those of so many Kafka nodes are free, below the range that outgoing connections take theirs from."""
+    for base in random.sample(range(10_500, 30_000), 200):
+        try:
+            for port in (base + 10 * n + listener for n in range(count) for listener in (0, 1)):
+                socket.create_server(("127.0.0.1", port)).close()
+            return base
+        except OSError:
+            continue
+    raise SystemExit("conformance: no free ports")
 
 
 def raw(address, steps):
@@ -126,7 +138,7 @@ class Kafka:
 
     def __init__(self, count):
         self.directory = tempfile.mkdtemp(prefix="conformance-kafka-")
-        self.port = free_ports(1)[0] - 100  # nodes take this port, the next one, and so on in steps of ten
+        self.port = free_base(count)
         self.addresses = [f"127.0.0.1:{self.port + 10 * n}" for n in range(count)]
         try:
             subprocess.run([KAFKA, "start", "--nodes", str(count), "--port", str(self.port), "--dir", self.directory], check=True, stdin=subprocess.DEVNULL)
@@ -172,7 +184,7 @@ def prepare(addresses):
     def found():
         keys = ["g", "t", "s:AAAAAAAAAAAAAAAAAAAAAQ:0"]
         answers = raw(address, [{"api": "find_coordinator", "version": 6, "body": {"keyType": kind, "coordinatorKeys": [key]}} for kind, key in enumerate(keys)])
-        return [a["body"]["coordinators"][0]["errorCode"] for a in answers][:1] == [0] and len(internal()) == len(INTERNAL_TOPICS)
+        return all(a["body"]["coordinators"][0]["errorCode"] == 0 for a in answers) and internal()
 
     def internal():
         answers = raw(address, [{"api": "metadata", "version": 12, "body": {"topics": [{"name": n} for n in INTERNAL_TOPICS], "allowAutoTopicCreation": False}}])
