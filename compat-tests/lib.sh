@@ -97,7 +97,7 @@ print(*(s.getsockname()[1] for s in held), sep="\n")')
     done
     address=${address_of[1]},${address_of[2]},${address_of[3]}
     for node in 1 2 3; do
-        printf '%s\n' "node.id=$node" "broker.rack=rack$node" process.roles=broker,controller "log.dirs=$work/data$node" \
+        printf '%s\n' "node.id=$node" "broker.rack=${KAFKA_RACK:-rack}$node" process.roles=broker,controller "log.dirs=$work/data$node" \
             "listeners=PLAINTEXT://${address_of[$node]},CONTROLLER://${controller_of[$node]}" controller.listener.names=CONTROLLER \
             "advertised.listeners=PLAINTEXT://${address_of[$node]}" "controller.quorum.voters=$voters" > "$work/$node.properties"
         spawn_node $node

@@ -15,7 +15,7 @@ use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
 use crate::log::NewBatch;
 use crate::records::{self, RecordError, RecordIssue, Validated};
-use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas, Unanswered};
+use crate::replica::{AckFailure, Partition, PartitionError, SyncWait, TopicReplicas, Unanswered};
 use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use crate::wire::messages::produce_response::{
@@ -132,10 +132,11 @@ fn fail_unsafe(broker: &Broker, version: i16, response: &mut ProduceResponse, un
         };
         let not_led = if is_known { errors::ack(AckFailure::NotLeader) } else { unknown };
         for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
+            // It was appended, so its offset stays in the answer, as in Kafka.
             match unanswered.outcome(number) {
                 Ok(()) => {}
-                Err(AckFailure::NotLeader) => *partition = failure(partition.index, not_led),
-                Err(error) => *partition = failure(partition.index, errors::ack(error)),
+                Err(AckFailure::NotLeader) => partition.error_code = not_led.code(),
+                Err(error) => partition.error_code = errors::ack(error).code(),
             }
             number += 1;
         }
@@ -197,8 +198,9 @@ impl Produce<'_> {
 
     fn partition(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {
         let index = data.index;
-        let Some(partition) = replicas.partition(index) else {
-            return failure(index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        let partition = match errors::hosted(replicas, index) {
+            Ok(partition) => partition,
+            Err(error) => return failure(index, error),
         };
         let received = data.records.unwrap_or_default();
         let (header, batch) = match records::single_batch(&received, self.version) {
@@ -243,8 +245,12 @@ impl Produce<'_> {
         let appended = match partition.append(batch, self.wait.is_acks_all()) {
             Ok(appended) => appended,
             Err(error) => {
-                let code = errors::partition(&error);
-                return failure(index, code).with_log_start_offset(log_start_offset(partition));
+                let refusal = failure(index, errors::partition(&error));
+                return match error {
+                    // Not ours to tell.
+                    PartitionError::NotLeader | PartitionError::Offline(_) => refusal,
+                    _ => refusal.with_log_start_offset(log_start_offset(partition)),
+                };
             }
         };
         self.wait.appended(&self.broker.flusher, partition, &appended);
