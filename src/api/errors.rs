@@ -55,16 +55,17 @@ pub fn storage(error: &LogError) -> ErrorCode {
 
 /// A partition that lies here, or what a client is told that asks the wrong node for it, or for one that is nowhere.
 pub fn hosted(topic: &TopicReplicas, index: PartitionIndex) -> Result<&Arc<Partition>, ErrorCode> {
-    let elsewhere = if topic.has(index) {
-        ErrorCode::NOT_LEADER_OR_FOLLOWER
-    } else {
-        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-    };
+    let elsewhere =
+        if topic.has(index) { ErrorCode::NOT_LEADER_OR_FOLLOWER } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
     topic.partition(index).ok_or(elsewhere)
 }
 
 /// The same by the topic's name.
-pub fn hosted_by_name(partitions: &Partitions, topic: &str, index: PartitionIndex) -> Result<Arc<Partition>, ErrorCode> {
+pub fn hosted_by_name(
+    partitions: &Partitions,
+    topic: &str,
+    index: PartitionIndex,
+) -> Result<Arc<Partition>, ErrorCode> {
     let topic = partitions.topic(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     hosted(&topic, index).cloned()
 }

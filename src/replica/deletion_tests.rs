@@ -79,7 +79,8 @@ fn stray(topic_id: u128) -> String {
 
 #[tokio::test]
 async fn a_partition_of_other_nodes_is_known_and_not_here() {
-    let world = World::find(SimHost::new(1), &image_on(1, 0, vec![2]));
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![2]), false);
     let topic = world.partitions.topic("t").unwrap();
     assert!(topic.partition(0).is_none());
     assert!(topic.has(0));
