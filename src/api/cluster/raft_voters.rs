@@ -8,9 +8,8 @@ use uuid::Uuid;
 
 use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
-use crate::base::{BrokerId, ErrorCode, NodeAddress};
+use crate::base::{BrokerId, ErrorCode, NodeAddress, TopicId};
 use crate::controller::Refusal;
-use crate::quorum::VoterDescription;
 use crate::wire::messages::{
     AddRaftVoterRequest, AddRaftVoterResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, StrBytes,
 };
@@ -35,6 +34,7 @@ pub async fn handle_add(
 }
 
 async fn add(broker: &Arc<Broker>, request: &AddRaftVoterRequest) -> Result<(), Refusal> {
+    broker.controller.must_be_active().map_err(|error| quorum_refusal(&error))?;
     check_cluster(broker, request.cluster_id.as_ref())?;
     let id = request.voter_id;
     if is_voter(broker, id) {
@@ -49,6 +49,10 @@ async fn add(broker: &Arc<Broker>, request: &AddRaftVoterRequest) -> Result<(), 
             return Err(invalid(format!("At {address} there is node {}, not {id}", answer.identity.node_id)));
         }
         Err(error) => return Err(invalid(format!("Node {id} does not answer: {error}"))),
+    }
+    if has_another_directory(broker, id, request.voter_directory_id) {
+        let named = TopicId(request.voter_directory_id);
+        return Err(invalid(format!("Node {id} runs, but not on a directory with the id {named}")));
     }
     broker.controller.quorum().add_voter(id, address).await.map_err(|error| quorum_refusal(&error))
 }
@@ -66,11 +70,15 @@ pub async fn handle_remove(
 }
 
 async fn remove(broker: &Broker, request: &RemoveRaftVoterRequest) -> Result<(), Refusal> {
+    broker.controller.must_be_active().map_err(|error| quorum_refusal(&error))?;
     check_cluster(broker, request.cluster_id.as_ref())?;
     let id = request.voter_id;
-    let voters = broker.controller.quorum().describe().voters;
-    if !voters.iter().any(|voter| is_meant(voter, id, request.voter_directory_id)) {
-        let sentence = format!("{id} with this directory id is not among the voters");
+    if !is_voter(broker, id) {
+        return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{id} is not among the voters")));
+    }
+    if has_another_directory(broker, id, request.voter_directory_id) {
+        let sentence =
+            format!("{id} with directory id {} is not among the voters", TopicId(request.voter_directory_id));
         return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, sentence));
     }
     broker.controller.quorum().remove_voter(id).await.map_err(|error| quorum_refusal(&error))
@@ -80,10 +88,11 @@ fn is_voter(broker: &Broker, id: BrokerId) -> bool {
     broker.controller.quorum().describe().voters.iter().any(|voter| voter.id == id)
 }
 
-/// Whoever names a directory means the node with that disk, not another one that has its id by now. A voter whose directory nobody knows
-/// can be named by its id alone.
-fn is_meant(voter: &VoterDescription, id: BrokerId, directory_id: Uuid) -> bool {
-    voter.id == id && (voter.directory_id.is_nil() || voter.directory_id == directory_id)
+/// Whether a node is known to keep its data elsewhere than the caller thinks. Of a node that is only a controller it is not known.
+fn has_another_directory(broker: &Broker, id: BrokerId, named: Uuid) -> bool {
+    let image = broker.controller.quorum().image();
+    let known = image.broker(id).map(|known| known.directories.as_slice()).unwrap_or_default();
+    !named.is_nil() && !known.is_empty() && !known.contains(&named)
 }
 
 fn invalid(sentence: String) -> Refusal {
@@ -98,30 +107,5 @@ fn check_cluster(broker: &Broker, named: Option<&StrBytes>) -> Result<(), Refusa
             Err(Refusal::new(ErrorCode::INCONSISTENT_CLUSTER_ID, sentence))
         }
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn voter(id: BrokerId, directory_id: Uuid) -> VoterDescription {
-        VoterDescription {
-            id,
-            directory_id,
-            address: None,
-            log_end_offset: -1,
-            last_fetch_ms: -1,
-            last_caught_up_ms: -1,
-        }
-    }
-
-    #[test]
-    fn a_voter_is_meant_by_its_id_and_its_directory() {
-        let (first, second) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        assert!(is_meant(&voter(3, first), 3, first));
-        assert!(!is_meant(&voter(3, first), 3, second));
-        assert!(!is_meant(&voter(3, first), 2, first));
-        assert!(is_meant(&voter(3, Uuid::nil()), 3, second), "nobody knows which directory it has");
     }
 }
