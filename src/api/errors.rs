@@ -1,9 +1,11 @@
 //! The one place where errors of lower floors become Kafka's codes.
 
+use std::sync::Arc;
+
 use crate::base::ids::NO_LEADER_EPOCH;
-use crate::base::{ErrorCode, LeaderEpoch};
+use crate::base::{ErrorCode, LeaderEpoch, PartitionIndex};
 use crate::log::{AppendError, LogError, ReadError};
-use crate::replica::{AckFailure, Partition, PartitionError, Role};
+use crate::replica::{AckFailure, Partition, PartitionError, Partitions, Role, TopicReplicas};
 
 pub fn partition(error: &PartitionError) -> ErrorCode {
     match error {
@@ -49,6 +51,23 @@ pub fn storage(error: &LogError) -> ErrorCode {
         | LogError::Corrupt { .. }
         | LogError::Text { .. } => ErrorCode::KAFKA_STORAGE_ERROR,
     }
+}
+
+/// A partition that lies here, or what a client is told that asks the wrong node for it, or for one that is nowhere.
+pub fn hosted(topic: &TopicReplicas, index: PartitionIndex) -> Result<&Arc<Partition>, ErrorCode> {
+    let elsewhere =
+        if topic.has(index) { ErrorCode::NOT_LEADER_OR_FOLLOWER } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+    topic.partition(index).ok_or(elsewhere)
+}
+
+/// The same by the topic's name.
+pub fn hosted_by_name(
+    partitions: &Partitions,
+    topic: &str,
+    index: PartitionIndex,
+) -> Result<Arc<Partition>, ErrorCode> {
+    let topic = partitions.topic(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    hosted(&topic, index).cloned()
 }
 
 /// What the client believes the leader's epoch to be, against what it is (KIP-320), where only the leader may answer. -1: it does not

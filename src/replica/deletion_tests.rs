@@ -78,6 +78,16 @@ fn stray(topic_id: u128) -> String {
 }
 
 #[tokio::test]
+async fn a_partition_of_other_nodes_is_known_and_not_here() {
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![2]), false);
+    let topic = world.partitions.topic("t").unwrap();
+    assert!(topic.partition(0).is_none());
+    assert!(topic.has(0));
+    assert!(!topic.has(9_999) && !topic.has(-1));
+}
+
+#[tokio::test]
 async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_about_the_disk() {
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     let partition = world.partition(0);

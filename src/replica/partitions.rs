@@ -44,6 +44,11 @@ impl TopicReplicas {
     pub fn partition(&self, index: PartitionIndex) -> Option<&Arc<Partition>> {
         usize::try_from(index).ok().and_then(|index| self.partitions.get(index)).and_then(Option::as_ref)
     }
+
+    /// Whether the topic has this partition at all, here or only on other nodes.
+    pub fn has(&self, index: PartitionIndex) -> bool {
+        usize::try_from(index).is_ok_and(|index| index < self.partitions.len())
+    }
 }
 
 #[derive(Default)]

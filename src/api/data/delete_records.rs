@@ -50,9 +50,7 @@ pub async fn handle(
 }
 
 async fn delete(topic: &TopicReplicas, index: i32, offset: Offset, timeout: Duration) -> Result<Offset, ErrorCode> {
-    let Some(partition) = topic.partition(index) else {
-        return Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-    };
+    let partition = errors::hosted(topic, index)?;
     if !topic.config.cleanup.delete {
         return Err(ErrorCode::POLICY_VIOLATION);
     }

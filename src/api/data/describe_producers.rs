@@ -38,7 +38,7 @@ pub async fn handle(
 }
 
 fn producers(broker: &Broker, topic: &str, index: i32) -> Result<Vec<ProducerState>, ErrorCode> {
-    let partition = broker.partitions.partition(topic, index).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = errors::hosted_by_name(&broker.partitions, topic, index)?;
     if !partition.is_leader() {
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }

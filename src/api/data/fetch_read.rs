@@ -162,8 +162,9 @@ pub fn read_partition(
     let Some(replicas) = reading.topic(&broker.partitions, topic) else {
         return PartitionAnswer::error(unknown_topic(broker, reading, topic));
     };
-    let Some(partition) = replicas.partition(*index) else {
-        return PartitionAnswer::error(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+    let partition = match errors::hosted(&replicas, *index) {
+        Ok(partition) => partition,
+        Err(error) => return PartitionAnswer { topic: Some(replicas), ..PartitionAnswer::error(error) },
     };
     let rules = broker.partitions.rules();
     let mut answer =

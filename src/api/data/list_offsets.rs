@@ -43,9 +43,9 @@ pub async fn handle(
             let found = if twice.contains(&index) {
                 Err(ErrorCode::INVALID_REQUEST)
             } else {
-                match broker.partitions.partition(&topic.name, index) {
-                    Some(partition) => look_up(partition, version, &asked).await,
-                    None => Err(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+                match errors::hosted_by_name(&broker.partitions, &topic.name, index) {
+                    Ok(partition) => look_up(partition, version, &asked).await,
+                    Err(error) => Err(error),
                 }
             };
             // A partition named twice is refused once.

@@ -37,7 +37,7 @@ pub async fn handle(
 }
 
 fn look_up(broker: &Broker, topic: &str, asked: &OffsetForLeaderPartition) -> Result<(LeaderEpoch, Offset), ErrorCode> {
-    let partition = broker.partitions.partition(topic, asked.partition).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
+    let partition = errors::hosted_by_name(&broker.partitions, topic, asked.partition)?;
     errors::check_leader_epoch(&partition, asked.current_leader_epoch)?;
     let view = partition.view().map_err(|error| errors::partition(&error))?;
     // The leader's own epoch counts from the moment it leads, before its first record.

@@ -133,10 +133,11 @@ fn fail_unsafe(broker: &Broker, version: i16, response: &mut ProduceResponse, un
         };
         let not_led = if is_known { errors::ack(AckFailure::NotLeader) } else { unknown };
         for partition in topic.partition_responses.iter_mut().filter(|partition| partition.error_code == 0) {
+            // It was appended, so its offset stays in the answer, as in Kafka.
             match unanswered.outcome(number) {
                 Ok(()) => {}
-                Err(AckFailure::NotLeader) => *partition = failure(partition.index, not_led),
-                Err(error) => *partition = failure(partition.index, errors::ack(error)),
+                Err(AckFailure::NotLeader) => partition.error_code = not_led.code(),
+                Err(error) => partition.error_code = errors::ack(error).code(),
             }
             number += 1;
         }
@@ -222,8 +223,9 @@ impl Produce<'_> {
         data: PartitionProduceData,
     ) -> PartitionProduceResponse {
         let index = data.index;
-        let Some(partition) = replicas.partition(index) else {
-            return self.unknown(spot, &data, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+        let partition = match errors::hosted(replicas, index) {
+            Ok(partition) => partition,
+            Err(error) => return self.unknown(spot, &data, error),
         };
         let received = data.records.unwrap_or_default();
         let (header, batch) = match records::single_batch(&received, self.version) {
@@ -294,6 +296,10 @@ impl Produce<'_> {
     ) -> PartitionProduceResponse {
         let appended = match self.append_in_turn(partition, spot, batch) {
             Ok(appended) => appended,
+            // Whose the partition is not, has no say in where it starts.
+            Err(code @ (ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::KAFKA_STORAGE_ERROR)) => {
+                return failure(spot.partition, code);
+            }
             Err(code) => return failure(spot.partition, code).with_log_start_offset(log_start_offset(partition)),
         };
         self.wait.appended(&self.broker.flusher, partition, &appended);

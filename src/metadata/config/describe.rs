@@ -59,7 +59,8 @@ pub fn broker(layers: &BrokerLayers<'_>, dynamic: &[&ConfigOverrides], named: Op
     let known = broker::all().iter().filter(|key| !key.internal && (!key.ours || is_named(key)));
     let mut entries: Vec<Entry> = known.map(|key| broker_entry(key, layers)).collect();
     let mut others: Vec<&String> = dynamic.iter().flat_map(|set| set.keys()).collect();
-    others.retain(|name| broker::find(name).is_none());
+    // Internal ones, the rates of a throttled reassignment among them, are seen once they are set.
+    others.retain(|name| broker::find(name).is_none_or(|key| key.internal));
     others.sort_unstable();
     others.dedup();
     entries.extend(others.into_iter().map(|name| other_entry(name, layers)));
@@ -228,6 +229,15 @@ mod tests {
         assert_eq!(named(&entries, "flush.policy").value.as_deref(), Some("sync"));
         assert!(named(&entries, "num.partitions").read_only);
         assert!(!named(&entries, "num.io.threads").read_only);
+    }
+
+    #[test]
+    fn the_rate_of_a_throttled_reassignment_shows_once_it_is_set() {
+        let name = "leader.replication.throttled.rate";
+        assert!(broker(&DEFAULTS_ONLY, &[], None).iter().all(|entry| entry.name != name));
+        let set = map(&[(name, "1000")]);
+        let entries = broker(&BrokerLayers { broker: &set, ..DEFAULTS_ONLY }, &[&set], None);
+        assert_eq!(sources(named(&entries, name)), [(name, Some("1000"), 2)]);
     }
 
     #[test]
