@@ -56,8 +56,13 @@ impl World {
         let config: ConfigSource = Box::new(move |_, _| LogConfig { flush_messages, ..LogConfig::default() });
         let env = LogEnv::new(host, 8);
         let options = ReplicaOptions::new(NODE, policy, 30_000);
-        let partitions =
-            Arc::new(Partitions::new(env.clone(), dir.to_owned(), options, config, telemetry, &checkpoints));
+        let partitions = Arc::new(Partitions::new(
+            env.clone(),
+            LogDirs::only(dir.to_owned(), &checkpoints),
+            options,
+            config,
+            telemetry,
+        ));
         partitions.apply(image, true);
         World { sim, env, partitions, flusher, thread, policy, flush_messages }
     }
@@ -282,7 +287,7 @@ async fn what_only_the_journal_holds_counts_for_the_bound_too() {
 fn a_failed_disk_is_not_asked_to_settle() {
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     world.append(0, 1, 9000);
-    world.partition(0).fail_disk("broken");
+    world.partition(0).fail_disk(None, "broken");
     let mut tail = TailBound::new(10);
     for _ in 0..5 {
         assert!(!tail.step(&world.partitions, &world.flusher));

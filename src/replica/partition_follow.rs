@@ -10,8 +10,8 @@ use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
 use crate::records::{BatchHeader, Batches, crc_is_valid};
 use crate::replica::error::PartitionError;
-use crate::replica::flusher::Flusher;
 use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
+use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::role::Role;
 
@@ -80,7 +80,7 @@ impl Partition {
         damage.map_or(Ok(end), Err)
     }
 
-    fn chunk_bytes_max(&self) -> u64 {
+    pub(super) fn chunk_bytes_max(&self) -> u64 {
         self.config.load().segment_bytes.min(APPEND_BYTES_MAX)
     }
 
@@ -170,7 +170,7 @@ impl Partition {
             return Ok(None);
         }
         self.unjournaled.store(true, Ordering::SeqCst);
-        if !flusher.empty_journal() {
+        if !flusher.empty_journal(self.log_dir()) {
             self.unjournaled.store(false, Ordering::SeqCst);
             return Err(FollowError::Journal);
         }
@@ -211,12 +211,12 @@ impl Partition {
     }
 }
 
-fn local(log: &Log) -> LocalLog<'_> {
+pub(super) fn local(log: &Log) -> LocalLog<'_> {
     LocalLog { start: log.log_start_offset(), end: log.log_end_offset(), epochs: log.epochs() }
 }
 
 /// The headers of the whole and intact batches at the front, and what is wrong with the first that is not.
-fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
+pub(super) fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
     let mut headers = Vec::new();
     for batch in Batches::new(records) {
         match batch {

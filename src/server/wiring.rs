@@ -1,20 +1,15 @@
 //! From settings to what each part of a node is started with.
 
-use std::path::Path;
-
 use crate::api::{AdvertisedListener, BrokerOptions};
 use crate::base::limits::TAIL_BYTES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
 use crate::controller::ControllerOptions;
 use crate::controller::decide::TopicDefaults;
 use crate::coordinator::group::GroupConfig;
-use crate::host::Host;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::quorum::QuorumTiming;
-use crate::replica::journal::{self, Journal};
 use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions};
-use crate::server::node::StartError;
 
 pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
     ControllerOptions {
@@ -24,28 +19,6 @@ pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
             replication_factor: settings.topics.replication_factor_default,
         },
         static_properties: settings.properties.clone(),
-    }
-}
-
-pub fn open_journal(
-    host: &Host,
-    log_dir: &Path,
-    clean: bool,
-    policy: FlushPolicySetting,
-) -> Result<Option<Journal>, StartError> {
-    if !clean {
-        let recovery = journal::recover(&*host.disk, log_dir)?;
-        if recovery.entries > 0 {
-            let (entries, skipped, bytes) = (recovery.entries, recovery.skipped, recovery.bytes);
-            tracing::info!(entries, skipped, bytes, "replayed the flush journal");
-        }
-    }
-    match policy {
-        FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
-            journal::discard(&*host.disk, log_dir)?;
-            Ok(None)
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::base::BrokerId;
 use crate::host::Clock;
-use crate::replica::flusher::Flusher;
+use crate::replica::lanes::Flusher;
 use crate::replica::partitions::Partitions;
 use crate::replica::role::{Common, Gathered, Role};
 use crate::wire::messages::{FetchRequest, FetchResponse};
