@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{MoveError, Moving};
 use crate::base::ids::NO_OFFSET;
-use crate::log::{FlushTargets, Log, LogView, OpenHow, ReadError, ReadSlice};
+use crate::log::{FlushTargets, Log, LogError, LogView, OpenHow, ReadError, ReadSlice};
 use crate::records::BatchHeader;
 use crate::replica::error::PartitionError;
 use crate::replica::follower::Repair;
@@ -23,6 +23,8 @@ const STEPS_BACK_MAX: usize = 1_000;
 /// What a step has done.
 pub(super) struct Step {
     pub copied_bytes: usize,
+    /// Nothing was copied: see [`Moving::is_cut`].
+    pub is_cut: bool,
     /// Nothing is left to copy.
     pub caught_up: bool,
     /// To be synced, without locks.
@@ -40,15 +42,18 @@ impl Partition {
         self.open_copy(moving)?;
         let log = moving.log.as_deref_mut().ok_or(MoveError::Over)?;
         if moving.compared != Some(cuts) {
-            agree(log, &view).map_err(MoveError::Copy)?;
+            moving.is_cut |= agree(log, &view).map_err(MoveError::Copy)?;
             moving.compared = Some(cuts);
+        }
+        if moving.is_cut {
+            return Ok(Step { copied_bytes: 0, is_cut: true, caught_up: false, targets: None });
         }
         let copied_bytes = copy_piece(log, &view, self.piece_bytes_max())?;
         moving.unsynced_bytes += copied_bytes;
         let caught_up = log.log_end_offset() >= view.log_end_offset;
         let is_due = moving.unsynced_bytes >= UNSYNCED_BYTES_MAX || (caught_up && moving.unsynced_bytes > 0);
         let targets = if is_due { Some(log.flush_targets().map_err(MoveError::Copy)?) } else { None };
-        Ok(Step { copied_bytes, caught_up, targets })
+        Ok(Step { copied_bytes, is_cut: false, caught_up, targets })
     }
 
     pub(super) fn piece_bytes_max(&self) -> usize {
@@ -72,6 +77,13 @@ impl Partition {
             log.set_config(config);
         }
         Ok(())
+    }
+
+    /// The checkpoint files say no more of the copy than there is.
+    pub(super) fn note_cut_saved(&self) {
+        if let Some(moving) = &mut *self.moving.lock() {
+            moving.is_cut = false;
+        }
     }
 
     /// What [`Partition::copy_step`] handed out is on the device.
@@ -145,8 +157,9 @@ fn read(slice: &ReadSlice) -> Result<Bytes, MoveError> {
     }
 }
 
-/// Takes from the copy what the replica does not have, by their epochs (KIP-101).
-pub(super) fn agree(log: &mut Log, view: &LogView) -> Result<(), crate::log::LogError> {
+/// Takes from the copy what the replica does not have, by their epochs (KIP-101). Whether there was something.
+fn agree(log: &mut Log, view: &LogView) -> Result<bool, LogError> {
+    let before = log.log_end_offset();
     for _ in 0..STEPS_BACK_MAX {
         let own = local(log);
         if own.is_unknowable() {
@@ -154,11 +167,11 @@ pub(super) fn agree(log: &mut Log, view: &LogView) -> Result<(), crate::log::Log
         }
         let position = own.position();
         if position.last_epoch < 0 {
-            return Ok(());
+            return Ok(false);
         }
         let (epoch, end) = view.epoch_end_offset(position.last_epoch);
         if epoch == position.last_epoch && end >= position.fetch_offset {
-            return Ok(());
+            return Ok(log.log_end_offset() < before);
         }
         if end == NO_OFFSET {
             break;
@@ -168,5 +181,6 @@ pub(super) fn agree(log: &mut Log, view: &LogView) -> Result<(), crate::log::Log
             _ => break,
         }
     }
-    log.truncate_fully_and_start_at(view.log_start_offset)
+    log.truncate_fully_and_start_at(view.log_start_offset)?;
+    Ok(true)
 }

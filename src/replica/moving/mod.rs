@@ -45,6 +45,8 @@ pub(super) struct Moving {
     log: Option<Box<Log>>,
     /// How often the replica had been cut when the copy was last held against it.
     compared: Option<u64>,
+    /// It was cut, and the checkpoint files may say more of it than there is: nothing is written to it before they are put right.
+    is_cut: bool,
     unsynced_bytes: usize,
     /// How often it could not be swapped because too much had come meanwhile.
     late: u32,
@@ -91,7 +93,7 @@ impl MoveError {
 
 impl Moving {
     fn new(to: usize, dir: PathBuf, checkpointed: Checkpointed, log: Option<Box<Log>>) -> Moving {
-        Moving { to, dir, checkpointed, log, compared: None, unsynced_bytes: 0, late: 0 }
+        Moving { to, dir, checkpointed, log, compared: None, is_cut: false, unsynced_bytes: 0, late: 0 }
     }
 }
 

@@ -11,7 +11,7 @@ use super::worker::Outcome;
 use crate::base::{Offset, TopicId, TopicPartition};
 use crate::host::sim::{Crash, SimHost};
 use crate::host::task::Worker;
-use crate::host::{Disk, DiskFile, Workers};
+use crate::host::{Disk, Workers};
 use crate::log::{LogEnv, NewBatch};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, MetadataRecord, PartitionState};

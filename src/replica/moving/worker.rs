@@ -107,7 +107,14 @@ impl Partitions {
     }
 
     fn step(&self, partition: &Arc<Partition>) -> Result<Outcome, MoveError> {
-        let Step { copied_bytes, caught_up, targets } = partition.copy_step()?;
+        let Step { copied_bytes, is_cut, caught_up, targets } = partition.copy_step()?;
+        if is_cut {
+            let Some(future) = partition.future() else { return Ok(Outcome::Over) };
+            if !self.save_all_of(self.dirs().at(future.dir)) {
+                return Ok(Outcome::Failed);
+            }
+            partition.note_cut_saved();
+        }
         if copied_bytes > 0 {
             self.common().moving_throttle.took(copied_bytes, self.env().host.clock.monotonic_ms());
         }
