@@ -429,6 +429,10 @@ impl Rounds {
                 partition.note_storage(&error);
                 partition.fail_all_acks();
             }
+            Err(error) if partition.has_left(&error) => {
+                // The replica has moved since, and is on another device.
+                partition.settle_acks();
+            }
             Err(error) => {
                 if partition.is_retired() {
                     // Nothing of it has to be kept, also not what the journal holds.

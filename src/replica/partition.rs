@@ -486,6 +486,16 @@ impl Partition {
         self.fail_all_acks();
     }
 
+    /// Whether an error is about files that the replica has left for another directory. One of the device is told to that directory.
+    pub(super) fn has_left(&self, error: &LogError) -> bool {
+        let Some(dir) = error.path().and_then(|path| self.dirs.holding(path)) else { return false };
+        let has_left = dir.index != self.log_dir().index;
+        if has_left && !error.is_not_found() {
+            dir.health.fail(&error.to_string());
+        }
+        has_left
+    }
+
     /// Whether it has been used before: new partitions get their directory with their first record.
     pub fn exists_on_disk(&self) -> bool {
         self.env.host.disk.exists(&self.dir())

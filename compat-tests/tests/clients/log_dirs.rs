@@ -18,7 +18,7 @@ fn broker_with_two() -> Option<(Broker, [PathBuf; 2])> {
         return None;
     }
     let mut broker = Broker::prepared(&[]);
-    let dirs = [broker.data(), broker.data().with_file_name("data2")];
+    let dirs = [broker.data(), broker.data().with_file_name("disk2").join("data")];
     broker.set("log.dirs", &format!("{},{}", dirs[0].display(), dirs[1].display()));
     broker.run();
     Some((broker, dirs))
@@ -205,10 +205,11 @@ fn a_directory_that_is_not_there_takes_only_its_own_partitions() {
     assert_eq!(lost.len(), 2);
     let kept: Vec<i32> = (0..4).filter(|partition| !lost.contains(partition)).collect();
     broker.stop();
-    let hidden = dirs[1].with_file_name("hidden");
-    std::fs::rename(&dirs[1], &hidden).expect("unmounted");
-    // A link to nowhere cannot be made a directory.
-    std::os::unix::fs::symlink("/nowhere/at-all", &dirs[1]).expect("a broken link");
+    let disk = dirs[1].parent().expect("a disk");
+    let hidden = disk.with_file_name("hidden");
+    std::fs::rename(disk, &hidden).expect("unmounted");
+    // Nothing can be found below a link to itself, or made.
+    std::os::unix::fs::symlink(disk, disk).expect("a link");
     broker.run();
     let shown = describe(&broker);
     let offline = shown.iter().find(|dir| dir.path == dirs[1]).expect("it is shown");
@@ -220,8 +221,8 @@ fn a_directory_that_is_not_there_takes_only_its_own_partitions() {
     assert!(refused.iter().all(Result::is_err), "{refused:?}");
     assert_eq!(alter(&broker, &topic, kept[0], &dirs[1].display().to_string()), 56);
     broker.stop();
-    std::fs::remove_file(&dirs[1]).expect("the link");
-    std::fs::rename(&hidden, &dirs[1]).expect("mounted");
+    std::fs::remove_file(disk).expect("the link");
+    std::fs::rename(&hidden, disk).expect("mounted");
     broker.run();
     assert!(send_all(&broker, &[], &topic, &lost_records).iter().all(Result::is_ok));
     assert_eq!(read_topic(&broker, &topic, 4).len(), 44);

@@ -16,6 +16,7 @@ use crate::log::{LogEnv, NewBatch};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, MetadataRecord, PartitionState};
 use crate::records::{BatchBuilder, BatchHeader, Batches, Codec};
+use crate::replica::flusher::{Rounds, targets};
 use crate::replica::journal::{self, Journal};
 use crate::replica::*;
 use crate::telemetry::Telemetry;
@@ -54,6 +55,12 @@ fn image(assigned: Option<Uuid>, epoch: i32) -> Image {
 
 fn name() -> TopicPartition {
     TopicPartition::new("t", 0)
+}
+
+fn batch(value: &str) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.push(1_700_000_000_000, None, Some(value.as_bytes()), &[]);
+    builder.finish(0, -1)
 }
 
 impl World {
@@ -104,9 +111,7 @@ impl World {
     /// Appends a record as Produce does. Whether it was acknowledged.
     async fn produce(&self, value: &str) -> bool {
         let partition = self.partition();
-        let mut builder = BatchBuilder::new(Codec::None);
-        builder.push(1_700_000_000_000, None, Some(value.as_bytes()), &[]);
-        let bytes = builder.finish(0, -1);
+        let bytes = batch(value);
         let header = BatchHeader::parse(&bytes).unwrap();
         let Ok(appended) = partition.append(&NewBatch { header, bytes: &bytes }, true) else { return false };
         let wait = SyncWait::new(-1, FlushPolicy::Sync);
@@ -216,6 +221,30 @@ async fn a_replica_that_has_moved_is_read_and_written_as_before_and_survives_a_p
     world.partitions.sweep_strays().unwrap();
     world.partitions.remove_doomed(|| false);
     assert_eq!(world.entries("/a"), Vec::<String>::new());
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_sync_that_was_begun_before_a_move_and_ends_after_it_says_nothing_about_the_disk() {
+    let world = World::new();
+    let partition = world.partition();
+    let ticket = AckTicket::new();
+    let bytes = batch("0");
+    let header = BatchHeader::parse(&bytes).unwrap();
+    partition.append(&NewBatch { header, bytes: &bytes }, true).unwrap();
+    partition.claim_synced(1, &ticket, 0);
+    ticket.seal();
+    let (targets, mark) = targets(&partition).expect("something to sync");
+    assert_eq!(world.order("/b"), Ok(()));
+    world.advance();
+    world.assign(Some(B));
+    assert_eq!(world.advance(), Outcome::Over);
+    Rounds::new(0, None, world.sim.host().clock, Telemetry::new(0)).finish(&partition, &targets, mark);
+    assert_eq!(world.partitions.dirs().failed_ids(), Vec::<Uuid>::new());
+    ticket.clone().wait().await;
+    assert_eq!(ticket.outcome(0), Ok(()));
+    world.produce_many(1..4).await;
+    assert_eq!(world.values(), numbers(0..4));
     world.stop().await;
 }
 

@@ -2,6 +2,7 @@
 //! `replica.alter.log.dirs.io.max.bytes.per.second` allows, and syncs what it has copied in small portions, so that who produces to the
 //! same disk hardly waits for it. This file is one of the floor's drivers: it blocks, so it has a thread.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -159,6 +160,11 @@ impl Partitions {
 
     fn after_storage(&self, partition: &Arc<Partition>, error: &LogError) -> Outcome {
         let name = &partition.identity.topic_partition;
+        let is_copys = |path: &Path| partition.future_dir().is_some_and(|dir| path.starts_with(dir));
+        if error.is_not_found() && !error.path().is_some_and(is_copys) {
+            // Cancelled in the middle, and its directory renamed.
+            return Outcome::Copied;
+        }
         match error {
             LogError::Storage { .. } => {
                 partition.note_storage(error);
