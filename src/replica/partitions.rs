@@ -71,6 +71,8 @@ pub struct Partitions {
     applied: watch::Sender<i64>,
     /// What was found in the directories and has not been met in the metadata. Taken with the first image.
     stock: Mutex<Option<Stock>>,
+    /// Held from the look at the logs until the checkpoint files say what was seen: an older look never comes after a newer one.
+    saving: Mutex<()>,
     starts_moved: AtomicBool,
     /// Directories of deleted topics that wait for their removal.
     doomed: Mutex<Vec<Doomed>>,
@@ -95,6 +97,7 @@ impl Partitions {
             ordering: Mutex::new(()),
             applied: watch::Sender::new(NO_METADATA),
             stock: Mutex::new(None),
+            saving: Mutex::new(()),
             starts_moved: AtomicBool::new(false),
             doomed: Mutex::new(Vec::new()),
         }

@@ -32,6 +32,7 @@ impl Partitions {
         if gone.is_empty() {
             return;
         }
+        let _turn = self.saving.lock();
         let mut current = self.checkpoints_of(table);
         for (dir, current) in self.dirs.iter().zip(&mut current) {
             let mut saved = dir.saved.lock();
@@ -51,6 +52,7 @@ impl Partitions {
 
     /// Brings the checkpoint files up to date, but for the high watermarks.
     pub(in crate::replica) fn save_checkpoints(&self) {
+        let _turn = self.saving.lock();
         let current = self.checkpoints_of(&self.table.load());
         self.each_working(current, |dir, current| {
             self.save_points(dir, &mut dir.saved.lock(), current);
@@ -59,6 +61,7 @@ impl Partitions {
 
     /// What consumers could read before a restart they can read soon after it.
     pub(in crate::replica) fn save_high_watermarks(&self) {
+        let _turn = self.saving.lock();
         let current = self.checkpoints_of(&self.table.load());
         self.each_working(current, |dir, current| {
             self.save_watermarks(dir, &mut dir.saved.lock(), current);
@@ -67,6 +70,7 @@ impl Partitions {
 
     /// All files of one directory.
     pub(in crate::replica) fn save_all_of(&self, dir: &LogDir) -> bool {
+        let _turn = self.saving.lock();
         let mut current = self.checkpoints_of(&self.table.load());
         let Some(current) = current.get_mut(dir.index) else { return false };
         let mut saved = dir.saved.lock();
@@ -213,6 +217,7 @@ impl Partitions {
 
     /// Closes every log in order and marks the directories as cleanly shut down. Blocks.
     pub fn close(&self, broker_epoch: i64) -> Result<(), LogError> {
+        let _turn = self.saving.lock();
         let mut current = self.checkpoints_of(&self.table.load());
         let mut unchecked = vec![0_usize; current.len()];
         for topic in self.topics() {
