@@ -68,7 +68,9 @@ impl Partition {
         let moving = moving_slot.as_mut().ok_or(MoveError::Over)?;
         let mut slot = self.slot.lock();
         let Slot::Open(replica) = &mut *slot else { return Err(MoveError::Over) };
-        if moving.compared != Some(self.cuts.load(Ordering::SeqCst)) || self.is_far_behind(moving, replica) {
+        let is_agreed = moving.compared == Some(self.cuts.load(Ordering::SeqCst)) && !moving.is_cut;
+        // Who is about to cut has emptied the journal of the directory that it is in now.
+        if !is_agreed || self.unjournaled.load(Ordering::SeqCst) || self.is_far_behind(moving, replica) {
             return Ok(None);
         }
         let copy = moving.log.as_deref_mut().ok_or(MoveError::Over)?;
