@@ -311,7 +311,7 @@ impl Rounds {
         self.journal.as_ref()?;
         // One that has moved since it asked is not to be found by this journal's entries.
         let is_elsewhere = partition.log_dir().index != self.index;
-        if is_elsewhere || partition.unjournaled.load(Ordering::SeqCst) {
+        if is_elsewhere || partition.unjournaled.load(Ordering::SeqCst) > 0 {
             return None;
         }
         let view = partition.open_view()?;

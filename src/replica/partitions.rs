@@ -120,6 +120,10 @@ impl Partitions {
         &self.common
     }
 
+    pub(super) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
     /// Which protections hold: all, but for tests.
     pub fn rules(&self) -> Rules {
         self.common.options.rules

@@ -70,7 +70,7 @@ impl Partition {
         let Slot::Open(replica) = &mut *slot else { return Err(MoveError::Over) };
         let is_agreed = moving.compared == Some(self.cuts.load(Ordering::SeqCst)) && !moving.is_cut;
         // Who is about to cut has emptied the journal of the directory that it is in now.
-        if !is_agreed || self.unjournaled.load(Ordering::SeqCst) || self.is_far_behind(moving, replica) {
+        if !is_agreed || self.unjournaled.load(Ordering::SeqCst) > 0 || self.is_far_behind(moving, replica) {
             return Ok(None);
         }
         let copy = moving.log.as_deref_mut().ok_or(MoveError::Over)?;

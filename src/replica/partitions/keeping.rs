@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Partitions, Table};
-use crate::base::{MonotonicMs, TopicPartition};
+use crate::base::{MonotonicMs, Offset, TopicPartition};
 use crate::log::checkpoints::{Offsets, mark_clean_shutdown};
 use crate::log::{LogError, future_of, is_retired_dir_name};
 use crate::replica::checkpoints::{Checkpoints, save_high_watermarks};
@@ -57,6 +57,23 @@ impl Partitions {
         self.each_working(current, |dir, current| {
             self.save_points(dir, &mut dir.saved.lock(), current);
         });
+    }
+
+    /// Before a log is cut at `to`, which it knows already: no checkpoint file says more of it afterwards, or it would be believed of
+    /// what comes in the place of what is cut. `false` when that cannot be written.
+    pub(in crate::replica) fn save_cut(&self, name: &TopicPartition, to: Offset) -> bool {
+        let Some(partition) = self.partition(&name.topic, name.partition) else { return true };
+        let _turn = self.saving.lock();
+        let mut current = self.checkpoints_of(&self.table.load());
+        // It does not move while it is about to be cut.
+        let dir = partition.log_dir();
+        let Some(current) = current.get_mut(dir.index) else { return false };
+        let mut saved = dir.saved.lock();
+        let says_more = |offsets: &Offsets| offsets.get(name).is_some_and(|offset| *offset > to);
+        let in_points = says_more(&saved.recovery_points) || says_more(&saved.log_start_offsets);
+        let in_watermarks = says_more(&saved.high_watermarks);
+        (!in_points || self.save_points(dir, &mut saved, current))
+            && (!in_watermarks || self.save_watermarks(dir, &mut saved, current))
     }
 
     /// What consumers could read before a restart they can read soon after it.
