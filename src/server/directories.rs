@@ -89,7 +89,8 @@ impl Directories {
         }
         let all = || std::iter::once(&self.metadata).chain(&self.logs).filter(|dir| dir.identity.is_known);
         if let Some(one) = all().next() {
-            for dir in all().filter(|dir| dir.identity.cluster_id != one.identity.cluster_id) {
+            let is_from_elsewhere = |dir: &&Directory| dir.identity.cluster_id != one.identity.cluster_id;
+            if let Some(dir) = all().find(is_from_elsewhere) {
                 return Err(IdentityError::MixedClusters {
                     dir: dir.path.display().to_string(),
                     found: dir.identity.cluster_id.clone(),
