@@ -34,7 +34,7 @@ fn nothing_at_all_is_a_working_node() {
     assert!(settings.roles.broker && settings.roles.controller);
     assert_eq!(settings.listeners.len(), 1);
     assert_eq!(settings.listeners[0].port, 9092);
-    assert_eq!(settings.log_dirs, [PathBuf::from("./data")]);
+    assert_eq!(settings.log_dirs, [std::path::absolute("data").expect("a place to stand")]);
     assert_eq!(settings.flush.policy, FlushPolicy::Sync);
     assert_eq!(settings.http_listener, Some(("127.0.0.1".to_owned(), 9644)));
     assert_eq!(settings.topics.partitions_default, 1);
@@ -152,8 +152,11 @@ fn the_file_in_the_repository_is_good_and_shows_the_defaults() {
 
 #[test]
 fn what_a_start_would_refuse_is_refused_here() {
-    let two = problems("log.dirs = [\"/a\", \"/b\"]\n", &[], &[]);
-    assert!(two[0].contains("log.dirs names 2 directories"), "{two:?}");
+    for twice in ["/a,/b,/a", "/a/b,/a"] {
+        let twice = problems("", &[], &[&format!("log.dirs={twice}")]);
+        assert!(twice[0].contains("is named twice, or lies in another one"), "{twice:?}");
+    }
+    assert!(load_all("log.dirs = [\"/a\", \"/b\"]\n", &[], &[]).is_ok());
     for (environment, set) in [(&[("RUST_LOG", "verbose")][..], &[][..]), (&[], &["log.level=verbose"])] {
         let level = problems("", environment, set);
         assert!(level[0].contains("verbose is no level") && level[0].contains("off, error, warn"), "{level:?}");

@@ -32,6 +32,7 @@ pub const OFFSET_FOR_LEADER_EPOCH: Api = Api(23, 4);
 pub const DESCRIBE_ACLS: Api = Api(29, 2);
 pub const DESCRIBE_CONFIGS: Api = Api(32, 4);
 pub const ALTER_CONFIGS: Api = Api(33, 2);
+pub const ALTER_REPLICA_LOG_DIRS: Api = Api(34, 2);
 pub const DESCRIBE_LOG_DIRS: Api = Api(35, 2);
 pub const DELETE_GROUPS: Api = Api(42, 2);
 pub const INCREMENTAL_ALTER_CONFIGS: Api = Api(44, 1);

@@ -323,6 +323,7 @@ fn answer(
 
         keys::API_VERSIONS => later!(broker, context, api, body, cluster::api_versions::handle),
         keys::DESCRIBE_CLUSTER => later!(broker, context, api, body, cluster::describe_cluster::handle),
+        keys::ALTER_REPLICA_LOG_DIRS => later!(broker, context, api, body, cluster::alter_replica_log_dirs::handle),
         keys::DESCRIBE_LOG_DIRS => later!(broker, context, api, body, cluster::describe_log_dirs::handle),
         keys::DESCRIBE_QUORUM => later!(broker, context, api, body, cluster::describe_quorum::handle),
         keys::DESCRIBE_ACLS => later!(broker, context, api, body, cluster::describe_acls::handle),

@@ -63,6 +63,7 @@ outcomes! {
     ProduceResponse: |response, note| by_partition!(response.responses, partition_responses, note);
     ListOffsetsResponse: |response, note| by_partition!(response.topics, partitions, note);
     DeleteRecordsResponse: |response, note| by_partition!(response.topics, partitions, note);
+    AlterReplicaLogDirsResponse: |response, note| by_partition!(response.results, partitions, note);
     OffsetForLeaderEpochResponse: |response, note| by_partition!(response.topics, partitions, note);
     DescribeProducersResponse: |response, note| by_partition!(response.topics, partitions, note);
     OffsetCommitResponse: |response, note| by_partition!(response.topics, partitions, note);

@@ -236,7 +236,7 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
         inter_broker_listener: listeners.inter_broker,
         controller_listener_names: listeners.controllers,
         log_dirs: log_dirs(reader),
-        metadata_log_dir: reader.optional_text("metadata.log.dir").map(PathBuf::from),
+        metadata_log_dir: reader.optional_text("metadata.log.dir").map(absolute),
         http_listener: http_listener(reader),
         flush: flush(reader),
         sockets: sockets(reader),
@@ -283,13 +283,18 @@ fn node_id(reader: &Reader<'_>) -> i32 {
 fn log_dirs(reader: &Reader<'_>) -> Vec<PathBuf> {
     let (dirs, dir) = (reader.list("log.dirs"), reader.list("log.dir"));
     let chosen = if dirs.is_empty() { dir } else { dirs };
-    if chosen.len() > 1 {
-        reader.problem(format!(
-            "log.dirs names {} directories; this version keeps its data in one: join the disks below the file system, or name one",
-            chosen.len()
-        ));
+    let dirs: Vec<PathBuf> = chosen.into_iter().map(absolute).collect();
+    for (at, dir) in dirs.iter().enumerate() {
+        if dirs.iter().take(at).any(|other| dir.starts_with(other) || other.starts_with(dir)) {
+            reader.problem(format!("log.dirs: {} is named twice, or lies in another one of them", dir.display()));
+        }
     }
-    chosen.into_iter().map(PathBuf::from).collect()
+    dirs
+}
+
+/// As DescribeLogDirs shows it and AlterReplicaLogDirs names it.
+fn absolute(path: String) -> PathBuf {
+    std::path::absolute(&path).unwrap_or_else(|_| path.into())
 }
 
 fn log_level(reader: &Reader<'_>) -> String {

@@ -154,7 +154,7 @@ impl Log {
             // What a short write left must not be taken for batches after a restart.
             self.tail_is_dirty = !is_disk_full(error) || self.active.cut_to_size().is_err();
         }
-        written.context("write", &self.active.path(LOG))
+        written.map_err(|source| LogError::Storage { action: "write", path: self.active.path(LOG), source })
     }
 
     fn make_room(

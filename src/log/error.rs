@@ -44,6 +44,17 @@ impl LogError {
         matches!(self, LogError::Storage { action, source, .. } if *action != SYNC && is_passing(source))
     }
 
+    /// The file or directory that it is about.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            LogError::Storage { path, .. }
+            | LogError::InconsistentTopicId { path, .. }
+            | LogError::Corrupt { path, .. }
+            | LogError::Text { path, .. } => Some(path),
+            LogError::OffsetOutOfRange { .. } => None,
+        }
+    }
+
     /// Whether a file that was there before is gone, as a deleted segment's is.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, LogError::Storage { source, .. } if source.kind() == io::ErrorKind::NotFound)

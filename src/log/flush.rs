@@ -131,10 +131,10 @@ impl Log {
     fn unsynced_dirs(&mut self) -> Vec<PathBuf> {
         let mut dirs = Vec::new();
         if std::mem::take(&mut self.names_unsynced) {
-            dirs.push(self.home.dir.clone());
+            dirs.push(self.home.dir().to_path_buf());
         }
         if std::mem::take(&mut self.dir_unsynced) {
-            dirs.extend(self.home.dir.parent().map(Path::to_path_buf));
+            dirs.extend(self.home.dir().parent().map(Path::to_path_buf));
         }
         self.metadata_unsynced = false;
         dirs
@@ -150,7 +150,7 @@ impl Log {
     pub fn note_not_flushed(&mut self, targets: &FlushTargets) {
         self.cut_unsynced |= targets.cut;
         for dir in &targets.dirs {
-            let own = *dir == self.home.dir;
+            let own = **dir == *self.home.dir();
             self.names_unsynced |= own;
             self.dir_unsynced |= !own;
         }

@@ -6,6 +6,7 @@
 //! | `partition_log` | [`Log`], the owner's side; `open`, `reload`, `append`, `flush` and `shorten` hold its methods by purpose |
 //! | `view` | [`LogView`], the readers' side; `times` looks offsets up by time |
 //! | `segment/` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
+//! | `relocate` | a log that takes the place of another one with the same records |
 //! | `epochs`, `producers`, `retention` | pure: leader epochs, idempotent producers, what may be removed |
 //! | `producer_snapshot`, `partition_metadata`, `checkpoint_text`, `names` | file formats |
 //! | `checkpoints` | the files beside the partition directories |
@@ -25,6 +26,7 @@ mod partition_metadata;
 mod producer_snapshot;
 mod producers;
 mod reload;
+mod relocate;
 mod retention;
 mod scan;
 mod segment;
@@ -44,6 +46,6 @@ pub use partition_metadata::{read as read_topic_id, write as write_topic_id};
 pub use producers::{BatchMemory, ProducerEntry};
 pub use retention::Reason;
 pub use segment::{MaxTimestamp, Place, Segment};
-pub use shorten::{DeletedSegment, is_retired_dir_name, retired_dir_name, stray_dir_name};
+pub use shorten::{DeletedSegment, future_dir_name, future_of, is_retired_dir_name, retired_dir_name, stray_dir_name};
 pub use times::TimedOffset;
 pub use view::{LogView, ReadSlice};

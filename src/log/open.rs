@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use arc_swap::ArcSwap;
+use parking_lot::RwLock;
 
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
@@ -193,7 +194,7 @@ impl<'a> Opening<'a> {
         let how = if is_new { OpenHow { recovery_point: 0, log_start_offset: None, ..how } } else { how };
         let index_interval_bytes = AtomicU32::new(interval_of(config));
         let home = Arc::new(Home {
-            dir,
+            dir: RwLock::new(dir.into()),
             files: Arc::clone(&env.files),
             index_interval_bytes,
             retired: AtomicBool::new(false),
@@ -218,19 +219,19 @@ impl<'a> Opening<'a> {
 
     fn check_identity(&mut self, identity: &LogIdentity) -> Result<(), LogError> {
         let expected = identity.topic_id;
-        match partition_metadata::read(self.disk, &self.home.dir)? {
+        match partition_metadata::read(self.disk, &self.home.dir())? {
             Some(found) if found == expected || expected.is_zero() => Ok(()),
-            Some(found) => Err(LogError::InconsistentTopicId { path: self.home.dir.clone(), found, expected }),
+            Some(found) => Err(LogError::InconsistentTopicId { path: self.home.dir().to_path_buf(), found, expected }),
             None if expected.is_zero() => Ok(()),
             None => {
                 self.metadata_unsynced = true;
-                partition_metadata::write(self.disk, &self.home.dir, expected)
+                partition_metadata::write(self.disk, &self.home.dir(), expected)
             }
         }
     }
 
     fn load_epochs(&mut self) -> Result<(), LogError> {
-        let path = self.home.dir.join(LEADER_EPOCHS);
+        let path = self.home.dir().join(LEADER_EPOCHS);
         let content = match read_file(self.disk, &path) {
             Ok(content) => content,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -418,8 +419,9 @@ fn fits(segment: &Segment, header: &BatchHeader, next_base: Offset) -> bool {
 fn take_stock(disk: &dyn Disk, home: &Arc<Home>) -> Result<Vec<Arc<Segment>>, LogError> {
     let mut files: BTreeMap<Offset, [Option<u64>; 3]> = BTreeMap::new();
     let mut orphans = Vec::new();
-    for entry in disk.read_dir(&home.dir).context("list", &home.dir)? {
-        let path = home.dir.join(&entry.name);
+    let dir = home.dir();
+    for entry in disk.read_dir(&dir).context("list", &dir)? {
+        let path = dir.join(&entry.name);
         if entry.is_dir {
             continue;
         }

@@ -95,8 +95,8 @@ impl Log {
         &self.identity
     }
 
-    pub fn dir(&self) -> &Path {
-        &self.home.dir
+    pub fn dir(&self) -> Arc<Path> {
+        self.home.dir()
     }
 
     pub fn config(&self) -> &Arc<LogConfig> {
@@ -247,7 +247,7 @@ impl Log {
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.home.dir.join(name)
+        self.home.dir().join(name)
     }
 
     /// `segments` is not empty.

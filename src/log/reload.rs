@@ -44,7 +44,7 @@ impl Log {
         let disk = Arc::clone(&self.env.host.disk);
         (self.snapshot_offset, self.previous_snapshot) = (None, None);
         let mut producers = None;
-        for offset in snapshot_offsets(&*disk, &self.home.dir)?.into_iter().rev() {
+        for offset in snapshot_offsets(&*disk, &self.home.dir())?.into_iter().rev() {
             let path = self.path(&names::offset_file(offset, SNAPSHOT));
             if producers.is_none() && offset <= self.log_end_offset {
                 producers = self.read_snapshot(&path)?;

@@ -229,7 +229,7 @@ impl Log {
     }
 
     fn drop_snapshots_behind(&mut self, end: Offset) -> Result<(), LogError> {
-        for snapshot in super::reload::snapshot_offsets(&*self.env.host.disk, &self.home.dir)? {
+        for snapshot in super::reload::snapshot_offsets(&*self.env.host.disk, &self.home.dir())? {
             if snapshot > end {
                 let path = self.path(&names::offset_file(snapshot, SNAPSHOT));
                 remove_if_there(&*self.env.host.disk, &path)?;
@@ -271,11 +271,27 @@ pub fn stray_dir_name(dir_name: &str, unique: &str) -> String {
     with_suffix(dir_name, &format!(".{unique}-stray"))
 }
 
+/// What file systems allow.
+const NAME_BYTES_MAX: usize = 255;
+
 fn with_suffix(dir_name: &str, suffix: &str) -> String {
-    const NAME_BYTES_MAX: usize = 255;
     let keep = dir_name.len().min(NAME_BYTES_MAX.saturating_sub(suffix.len()));
     let kept = dir_name.get(..keep).unwrap_or_default();
     format!("{kept}{suffix}")
+}
+
+/// The name of the directory that a replica is copied into before it moves to another log directory:
+/// `<topic>-<partition>.<unique>-future`. `None` where the topic's name leaves no room for it.
+pub fn future_dir_name(dir_name: &str, unique: &str) -> Option<String> {
+    let name = format!("{dir_name}.{unique}-future");
+    (name.len() <= NAME_BYTES_MAX).then_some(name)
+}
+
+/// The partition directory that a name of [`future_dir_name`] is to become.
+pub fn future_of(name: &str) -> Option<&str> {
+    let (dir_name, unique) = name.strip_suffix("-future")?.rsplit_once('.')?;
+    let is_unique = unique.len() == 32 && unique.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_unique.then_some(dir_name)
 }
 
 /// Whether a directory of a log directory waits for its removal.

@@ -99,6 +99,7 @@ pub(super) struct Core {
     /// Held by whoever changes the members.
     pub(super) changing_members: tokio::sync::Mutex<()>,
     pub(super) last_error: Mutex<Option<QuorumError>>,
+    pub(super) disk_failed: watch::Sender<bool>,
 }
 
 /// The library's own timers are off: heartbeats and elections are driven from here, where a vote can be refused while a leader is

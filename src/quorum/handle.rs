@@ -136,6 +136,7 @@ impl Quorum {
             is_closing: AtomicBool::new(false),
             changing_members: tokio::sync::Mutex::new(()),
             last_error: Mutex::new(None),
+            disk_failed: watch::Sender::new(false),
         });
         let quorum = Quorum::start(core, &dir, &options);
         quorum.begin(&options, is_first_start).await?;
@@ -278,6 +279,11 @@ impl Quorum {
     /// On the leader: a voter listens from now on. A leader may remove itself; another one then leads.
     pub async fn remove_voter(&self, id: BrokerId) -> Result<(), QuorumError> {
         self.shared.core.remove_voter(id).await
+    }
+
+    /// Turns true when the disk with the metadata cannot be trusted any more: this node takes no part in the quorum from then on.
+    pub fn disk_failed(&self) -> watch::Receiver<bool> {
+        self.shared.core.disk_failed.subscribe()
     }
 
     /// On the leader: asks another voter to lead, and waits a moment until it does.

@@ -56,6 +56,7 @@ impl Steward {
             }
             if self.core.storage.log.has_failed() {
                 tracing::error!(%error, "this node takes no part in the metadata quorum any more");
+                self.core.disk_failed.send_replace(true);
                 return;
             }
             tracing::warn!(%error, "the metadata quorum begins anew on this node");

@@ -92,7 +92,7 @@ async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_abou
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     let partition = world.partition(0);
     let host = world.sim.host();
-    let rounds = Rounds::new(None, host.clock.clone(), Telemetry::new(0));
+    let rounds = Rounds::new(0, None, host.clock.clone(), Telemetry::new(0));
     for begun in [false, true] {
         let world = World::new(FlushPolicy::Sync, i64::MAX);
         let partition = world.partition(0);
@@ -120,7 +120,7 @@ async fn a_partition_that_is_deleted_in_the_middle_of_its_sync_says_nothing_abou
     // While it is in service, the same error is one of the disk.
     world.append(0, 1, 10);
     let (targets, mark) = targets(&partition).expect("something to sync");
-    world.sim.disk.rename(&partition.dir, Path::new("/data/moved")).unwrap();
+    world.sim.disk.rename(&partition.dir(), Path::new("/data/moved")).unwrap();
     rounds.finish(&partition, &targets, mark);
     assert!(world.partitions.failure().is_some());
 }
@@ -267,7 +267,7 @@ async fn descriptors_that_are_missing_for_a_moment_cost_that_moments_requests_on
     world.sim.disk.run_out_of_descriptors(true);
     assert!(!world.produce(0, -1).await);
     world.sim.disk.run_out_of_descriptors(false);
-    let rounds = Rounds::new(None, world.sim.host().clock.clone(), Telemetry::new(0));
+    let rounds = Rounds::new(0, None, world.sim.host().clock.clone(), Telemetry::new(0));
     let partition = world.partition(0);
     let (targets, mark) = targets(&partition).expect("something to sync");
     world.sim.disk.run_out_of_descriptors(true);

@@ -2,8 +2,11 @@
 //! may be gone although a second sync says otherwise (A9). A full disk is no such failure.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
 
 use crate::base::MonotonicMs;
 
@@ -12,7 +15,10 @@ const ROOM_AFTER_MS: MonotonicMs = 10_000;
 
 #[derive(Debug, Default)]
 pub struct DirHealth {
+    dir: PathBuf,
     failure: OnceLock<Arc<str>>,
+    /// How many directories of this node have failed.
+    failures: Arc<watch::Sender<usize>>,
     /// Writes are refused for want of room.
     full: AtomicBool,
     /// Writes refused since it is full.
@@ -21,6 +27,11 @@ pub struct DirHealth {
 }
 
 impl DirHealth {
+    /// `failures` counts, and is rung, when the directory fails.
+    pub fn new(dir: PathBuf, failures: Arc<watch::Sender<usize>>) -> DirHealth {
+        DirHealth { dir, failures, ..DirHealth::default() }
+    }
+
     /// Why the directory is offline, if it is.
     pub fn failure(&self) -> Option<&Arc<str>> {
         self.failure.get()
@@ -32,7 +43,7 @@ impl DirHealth {
         self.last_refused_ms.store(now, Ordering::Relaxed);
         let is_news = !self.full.swap(true, Ordering::AcqRel);
         if is_news {
-            tracing::warn!(%error, "the disk is full; writes are refused until there is room");
+            tracing::warn!(dir = %self.dir.display(), %error, "the disk is full; writes are refused until there is room");
         }
         is_news
     }
@@ -50,7 +61,7 @@ impl DirHealth {
             return None;
         }
         let refused_writes = self.refused.swap(0, Ordering::Relaxed);
-        tracing::info!(refused_writes, "the disk has room again");
+        tracing::info!(dir = %self.dir.display(), refused_writes, "the disk has room again");
         Some(refused_writes)
     }
 
@@ -58,9 +69,12 @@ impl DirHealth {
     pub fn fail(&self, reason: &str) {
         if self.failure.set(reason.into()).is_ok() {
             tracing::error!(
+                dir = %self.dir.display(),
                 reason,
-                "the log directory is offline until restart: nothing in it is written or acknowledged any more"
+                "the log directory is offline until restart: nothing in it is written, read or acknowledged any more; check the disk, \
+                 then restart with it, or with another one or none in its place in log.dirs"
             );
+            self.failures.send_modify(|failures| *failures += 1);
         }
     }
 }

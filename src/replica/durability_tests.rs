@@ -14,6 +14,7 @@ use super::*;
 use crate::base::{Offset, TopicId};
 use crate::host::Disk;
 use crate::host::sim::{Crash, SimHost};
+use crate::log::checkpoints::{RECOVERY_POINTS, read_offsets};
 use crate::log::{Appended, LogEnv, NewBatch};
 use crate::metadata::config::LogConfig;
 use crate::metadata::{Image, MetadataRecord, PartitionState};
@@ -56,8 +57,13 @@ impl World {
         let config: ConfigSource = Box::new(move |_, _| LogConfig { flush_messages, ..LogConfig::default() });
         let env = LogEnv::new(host, 8);
         let options = ReplicaOptions::new(NODE, policy, 30_000);
-        let partitions =
-            Arc::new(Partitions::new(env.clone(), dir.to_owned(), options, config, telemetry, &checkpoints));
+        let partitions = Arc::new(Partitions::new(
+            env.clone(),
+            LogDirs::only(dir.to_owned(), &checkpoints),
+            options,
+            config,
+            telemetry,
+        ));
         partitions.apply(image, true);
         World { sim, env, partitions, flusher, thread, policy, flush_messages }
     }
@@ -247,10 +253,9 @@ fn past_the_bound_the_longest_tails_are_synced_and_checkpointed() {
         }
         assert_eq!(unchecked_bytes(&world.partition(0)), 0, "{policy:?}");
         assert!(unchecked_bytes(&world.partition(1)) > 0, "{policy:?}: a short tail waits for its time");
-        let checkpoints = world.partitions.checkpoints();
-        let points: Vec<Offset> = checkpoints.recovery_points.values().copied().collect();
-        assert_eq!(points, [2, 0, 0], "{policy:?}");
-        checkpoints.save(&*world.sim.disk, Path::new(LOG_DIR)).unwrap();
+        world.partitions.save_checkpoints();
+        let (points, _) = read_offsets(&*world.sim.disk, Path::new(LOG_DIR), RECOVERY_POINTS).unwrap();
+        assert_eq!(points.into_values().collect::<Vec<Offset>>(), [2, 0, 0], "{policy:?}");
         let world = world.lose_power();
         assert_eq!((world.end(0), world.end(1)), (2, 0), "{policy:?}");
         assert_eq!(unchecked_bytes(&world.partition(0)), 0, "{policy:?}: nothing had to be read");
@@ -267,14 +272,14 @@ async fn what_only_the_journal_holds_counts_for_the_bound_too() {
     let partition = world.partition(0);
     partition.with_open_log(|log| log.checkpoint()).unwrap().unwrap();
     // The first append was synced in its own file, which the journal needs; the others are in the journal alone.
-    assert_eq!(partition.checkpoint().unwrap().recovery_point, 1);
+    assert_eq!(partition.checkpoint().unwrap().1.recovery_point, 1);
     assert!(unchecked_bytes(&partition) > 3000 - 100, "{}", unchecked_bytes(&partition));
     for _ in 0..5 {
         assert!(world.produce(0, -1).await);
     }
     step_until_settled(&mut tail, &world);
     partition.with_open_log(|log| log.checkpoint()).unwrap().unwrap();
-    assert_eq!((partition.checkpoint().unwrap().recovery_point, unchecked_bytes(&partition)), (45, 0));
+    assert_eq!((partition.checkpoint().unwrap().1.recovery_point, unchecked_bytes(&partition)), (45, 0));
     assert_eq!(world.lose_power().end(0), 45);
 }
 
@@ -282,7 +287,7 @@ async fn what_only_the_journal_holds_counts_for_the_bound_too() {
 fn a_failed_disk_is_not_asked_to_settle() {
     let world = World::new(FlushPolicy::Sync, i64::MAX);
     world.append(0, 1, 9000);
-    world.partition(0).fail_disk("broken");
+    world.partition(0).fail_disk(None, "broken");
     let mut tail = TailBound::new(10);
     for _ in 0..5 {
         assert!(!tail.step(&world.partitions, &world.flusher));

@@ -1,4 +1,4 @@
-//! Group commit: one thread per log directory that makes durable what requests wait for. While it works, further appends gather; the
+//! Group commit, the lane of one log directory ([`super::lanes`] knows all of them): a thread that makes durable what requests wait for. While it works, further appends gather; the
 //! next round takes them all.
 //!
 //! Small pieces of a round go into the flush journal and share one sync (see [`super::journal`]); large ones, and the first piece of a
@@ -57,7 +57,7 @@ struct Round {
 }
 
 /// The queue of one disk.
-pub struct Flusher {
+pub(super) struct Lane {
     queue: Mutex<Queue>,
     ready: Condvar,
     /// The same bell for a flusher that runs as a task.
@@ -67,14 +67,15 @@ pub struct Flusher {
     inline: Mutex<Option<Rounds>>,
 }
 
-impl Flusher {
+impl Lane {
     /// Starts the thread. Without a journal every piece is synced in its own file.
-    pub fn start(
+    pub(super) fn start(
+        index: usize,
         journal: Option<Journal>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
-    ) -> std::io::Result<(Arc<Flusher>, JoinHandle<()>)> {
-        let (flusher, mut rounds) = Flusher::new(journal, clock, telemetry);
+    ) -> std::io::Result<(Arc<Lane>, JoinHandle<()>)> {
+        let (flusher, mut rounds) = Lane::new(index, journal, clock, telemetry);
         let thread = std::thread::Builder::new().name("flusher".into()).spawn({
             let flusher = flusher.clone();
             move || flusher.work_off(&mut rounds)
@@ -83,17 +84,18 @@ impl Flusher {
     }
 
     /// The same, as a thread or as a task.
-    pub fn start_on(
+    pub(super) fn start_on(
         workers: Workers,
+        index: usize,
         journal: Option<Journal>,
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
-    ) -> std::io::Result<(Arc<Flusher>, Worker)> {
+    ) -> std::io::Result<(Arc<Lane>, Worker)> {
         if workers == Workers::Threads {
-            let (flusher, thread) = Flusher::start(journal, clock, telemetry)?;
+            let (flusher, thread) = Lane::start(index, journal, clock, telemetry)?;
             return Ok((flusher, Worker::of_thread(thread)));
         }
-        let (flusher, rounds) = Flusher::new(journal, clock, telemetry);
+        let (flusher, rounds) = Lane::new(index, journal, clock, telemetry);
         *flusher.inline.lock() = Some(rounds);
         let task = flusher.clone();
         let worker = workers.start("flusher", move || async move {
@@ -109,10 +111,15 @@ impl Flusher {
         Ok((flusher, worker))
     }
 
-    fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> (Arc<Flusher>, Rounds) {
+    fn new(
+        index: usize,
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> (Arc<Lane>, Rounds) {
         let (ready, ready_task, emptied) = (Condvar::new(), Notify::new(), Condvar::new());
-        let flusher = Flusher { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
-        (Arc::new(flusher), Rounds::new(journal, clock, telemetry))
+        let flusher = Lane { queue: Mutex::default(), ready, ready_task, emptied, inline: Mutex::new(None) };
+        (Arc::new(flusher), Rounds::new(index, journal, clock, telemetry))
     }
 
     fn work_off(&self, rounds: &mut Rounds) {
@@ -153,7 +160,7 @@ impl Flusher {
     }
 
     fn try_next_round(&self) -> Option<Round> {
-        Flusher::take_round(&mut self.queue.lock())
+        Lane::take_round(&mut self.queue.lock())
     }
 
     fn take_round(queue: &mut Queue) -> Option<Round> {
@@ -169,7 +176,7 @@ impl Flusher {
     }
 
     /// Asks for everything appended to the partition so far to become durable. Cheap when it is already on the list.
-    pub fn request(&self, partition: &Arc<Partition>) {
+    pub(super) fn request(&self, partition: &Arc<Partition>) {
         if partition.flush_queued.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -183,7 +190,7 @@ impl Flusher {
     }
 
     /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
-    pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
+    pub(super) fn settle(&self, partitions: Vec<Arc<Partition>>) {
         let mut queue = self.queue.lock();
         queue.unsettled += partitions.len();
         queue.tails.extend(partitions);
@@ -191,15 +198,15 @@ impl Flusher {
         self.ring();
     }
 
-    /// Whether something of what [`Flusher::settle`] asked for is not done.
-    pub fn is_settling(&self) -> bool {
+    /// Whether something of what [`Lane::settle`] asked for is not done.
+    pub(super) fn is_settling(&self) -> bool {
         self.queue.lock().unsettled > 0
     }
 
     /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. `false`
     /// when that did not work for want of something that the machine may have again in a moment. Blocks.
     #[must_use]
-    pub fn empty_journal(&self) -> bool {
+    pub(super) fn empty_journal(&self) -> bool {
         let mut queue = self.queue.lock();
         queue.empty_asked += 1;
         let asked = queue.empty_asked;
@@ -223,7 +230,7 @@ impl Flusher {
     }
 
     /// Lets the thread end after what requests wait for now.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.queue.lock().stop = true;
         self.ring();
     }
@@ -234,7 +241,7 @@ impl Flusher {
             if queue.stop && queue.partitions.is_empty() {
                 return None;
             }
-            if let Some(round) = Flusher::take_round(&mut queue) {
+            if let Some(round) = Lane::take_round(&mut queue) {
                 return Some(round);
             }
             self.ready.wait(&mut queue);
@@ -254,6 +261,8 @@ struct Piece {
 
 /// The thread's own state.
 pub(super) struct Rounds {
+    /// The place of its directory among the node's.
+    index: usize,
     journal: Option<Journal>,
     /// Partitions with something in the journal that their own files have not been synced for.
     journaled: Vec<Arc<Partition>>,
@@ -262,8 +271,13 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(journal: Option<Journal>, clock: Arc<dyn Clock>, telemetry: Arc<Telemetry>) -> Rounds {
-        Rounds { journal, journaled: Vec::new(), clock, telemetry }
+    pub(super) fn new(
+        index: usize,
+        journal: Option<Journal>,
+        clock: Arc<dyn Clock>,
+        telemetry: Arc<Telemetry>,
+    ) -> Rounds {
+        Rounds { index, journal, journaled: Vec::new(), clock, telemetry }
     }
 
     fn flush(&mut self, partitions: &[Arc<Partition>]) {
@@ -296,7 +310,9 @@ impl Rounds {
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
-        if partition.unjournaled.load(Ordering::SeqCst) > 0 {
+        // One that has moved since it asked is not to be found by this journal's entries.
+        let is_elsewhere = partition.log_dir().index != self.index;
+        if is_elsewhere || partition.unjournaled.load(Ordering::SeqCst) > 0 {
             return None;
         }
         let view = partition.open_view()?;
@@ -342,7 +358,7 @@ impl Rounds {
             Err(error) if error.is_disk_full() => failed.extend(collected.into_iter().map(|piece| piece.partition)),
             Err(error) => {
                 for piece in collected {
-                    piece.partition.fail_disk(&error.to_string());
+                    piece.partition.fail_disk(Some(error.path.as_path()), &error.to_string());
                 }
             }
         }
@@ -414,6 +430,10 @@ impl Rounds {
                 partition.note_storage(&error);
                 partition.fail_all_acks();
             }
+            Err(error) if partition.has_left(&error) => {
+                // The replica has moved since, and is on another device.
+                partition.settle_acks();
+            }
             Err(error) => {
                 if partition.is_retired() {
                     // Nothing of it has to be kept, also not what the journal holds.
@@ -421,7 +441,7 @@ impl Rounds {
                 } else {
                     self.telemetry.disk.flush_failed();
                 }
-                partition.fail_disk(&error.to_string());
+                partition.fail_disk(error.path(), &error.to_string());
             }
         }
     }

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use crate::base::MonotonicMs;
 use crate::host::task::{self, Worker};
 use crate::host::{Clock, Workers};
-use crate::replica::flusher::Flusher;
+use crate::replica::lanes::Flusher;
+use crate::replica::log_dirs::LogDir;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
 use crate::replica::tail::TailBound;
@@ -118,6 +119,11 @@ impl Maintenance {
     }
 
     fn run(&self) {
+        std::thread::scope(|scope| {
+            for dir in self.partitions.dirs().iter() {
+                scope.spawn(move || self.open_all(dir));
+            }
+        });
         let mut rounds = self.begin();
         while self.wait(rounds.pause) {
             self.round(&mut rounds);
@@ -125,6 +131,7 @@ impl Maintenance {
     }
 
     async fn run_as_task(&self) {
+        self.partitions.dirs().iter().for_each(|dir| self.open_all(dir));
         let mut rounds = self.begin();
         while !self.is_stopping() {
             let _ = task::timeout(rounds.pause, self.stopped_task.notified()).await;
@@ -135,7 +142,6 @@ impl Maintenance {
     }
 
     fn begin(&self) -> Rounds {
-        self.open_all();
         let now = self.clock.monotonic_ms();
         Rounds {
             flush: Due::new(self.intervals.flush_ms, now),
@@ -201,10 +207,10 @@ impl Maintenance {
         }
     }
 
-    /// Opens every log once after start, so that retention sees them and a recovery does not wait for the first client.
-    fn open_all(&self) {
+    /// Opens every log of a directory once after start, so that retention sees them and a recovery does not wait for the first client.
+    fn open_all(&self, dir: &LogDir) {
         self.each_partition(|partition| {
-            if partition.exists_on_disk() {
+            if partition.log_dir().index == dir.index && partition.exists_on_disk() {
                 // An error was logged where it happened and is kept by the partition.
                 let _ = partition.view();
             }

@@ -8,7 +8,8 @@
 //! | `role` | what this node is for a partition |
 //! | `partitions` | the table |
 //! | `fetcher/`, `isr` | drivers: fetching from leaders, proposing in-sync sets |
-//! | `flusher`, `journal/`, `maintenance` | the disk |
+//! | `log_dirs`, `stock`, `moving/` | the directories, where a replica lies, its way from one to another |
+//! | `lanes`, `flusher`, `journal/`, `maintenance` | the disks |
 
 mod ack;
 mod append_rules;
@@ -26,12 +27,15 @@ mod follow_tests;
 pub mod follower;
 mod isr;
 pub mod journal;
+mod lanes;
 pub mod leader;
 #[cfg(test)]
 mod leader_tests;
+mod log_dirs;
 mod maintenance;
 #[cfg(test)]
 mod model;
+mod moving;
 mod partition;
 mod partition_acks;
 mod partition_follow;
@@ -40,6 +44,7 @@ mod partitions;
 #[cfg(test)]
 mod replication_tests;
 mod role;
+mod stock;
 mod strays;
 mod sync_wait;
 mod tail;
@@ -51,10 +56,13 @@ pub use checkpoints::Checkpoints;
 pub use dir_health::DirHealth;
 pub use error::PartitionError;
 pub use fetcher::{FetchFailed, FetcherOptions, Fetchers, ReplicaFetch};
-pub use flusher::{FlushPolicy, Flusher};
+pub use flusher::FlushPolicy;
 pub use isr::{IsrAnswers, IsrDriver, IsrProposal, IsrProposals, ProposeFailed};
+pub use lanes::Flusher;
 pub use leader::{FollowerFetch, NotCounted, Proposal, Rules};
+pub use log_dirs::{FoundDir, LogDir, LogDirs};
 pub use maintenance::{Maintenance, MaintenanceIntervals};
+pub use moving::{FutureReplica, MoveRefused, Mover};
 pub use partition::{Checkpointed, Partition, SyncMark};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};

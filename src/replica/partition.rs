@@ -8,7 +8,7 @@
 //! The log opens on first use, so ten thousand idle partitions cost neither descriptors nor start time. A failed disk takes the
 //! partition offline; it never takes the process down.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,8 +20,9 @@ use crate::base::rules::{Rule, holds};
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
-use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
+use crate::replica::log_dirs::{LogDir, LogDirs};
+use crate::replica::moving::Moving;
 use crate::replica::partition_acks::PendingAcks;
 use crate::replica::partition_lead::Leading;
 use crate::replica::role::{Common, Role};
@@ -49,6 +50,8 @@ pub(super) enum Slot {
     Open(Box<Log>),
     /// Nothing can be read or written any more; says why.
     Offline(Arc<str>, Checkpointed),
+    /// It lies, or may lie, in a directory that is not there; says in which. Nothing is made in its place.
+    Missing(Arc<str>),
     /// Deleted or moved away, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
     Retired,
 }
@@ -65,10 +68,15 @@ pub struct SyncMark {
 
 pub struct Partition {
     pub identity: LogIdentity,
-    pub dir: PathBuf,
     pub(super) env: LogEnv,
     pub(super) common: Arc<Common>,
-    health: Arc<DirHealth>,
+    pub(super) dirs: Arc<LogDirs>,
+    /// The place of its directory among `dirs`. Changes under the lock of `slot`.
+    pub(super) home: AtomicUsize,
+    /// The place of the directory that the controller is told of: of `home`, until a move is nearly done.
+    pub(super) wanted: AtomicUsize,
+    /// On its way to another directory. Locked before `slot`, if both are.
+    pub(super) moving: Mutex<Option<Moving>>,
     pub(super) config: ArcSwap<LogConfig>,
     /// Changes under the lock of `slot`.
     pub(super) role: ArcSwap<Role>,
@@ -106,6 +114,8 @@ pub struct Partition {
     open_failed: AtomicBool,
     /// The slot says so too; for readers, who do not look there.
     retired: AtomicBool,
+    /// Retired, or in a directory that has failed: nothing is read any more.
+    unreadable: AtomicBool,
     /// When the housekeeper first saw it dirty; 0 while it is not.
     dirty_since_ms: AtomicU64,
 }
@@ -114,22 +124,23 @@ impl Partition {
     pub(super) fn new(
         env: LogEnv,
         common: Arc<Common>,
-        health: Arc<DirHealth>,
-        dir: PathBuf,
+        (dirs, home): (Arc<LogDirs>, usize),
         identity: LogIdentity,
         config: Arc<LogConfig>,
-        checkpointed: Checkpointed,
+        slot: Slot,
     ) -> Partition {
         Partition {
             identity,
-            dir,
             env,
             common,
-            health,
+            dirs,
+            home: AtomicUsize::new(home),
+            wanted: AtomicUsize::new(home),
+            moving: Mutex::new(None),
             config: ArcSwap::new(config),
             role: ArcSwap::from_pointee(Role::Idle { epoch: NO_LEADER_EPOCH }),
             leader_epoch: AtomicI32::new(NO_LEADER_EPOCH),
-            slot: Mutex::new(Slot::Unopened(checkpointed)),
+            slot: Mutex::new(slot),
             view: OnceLock::new(),
             leading: Mutex::new(Leading::No),
             alone: AtomicBool::new(false),
@@ -148,8 +159,20 @@ impl Partition {
             sync_mark: Mutex::new(None),
             open_failed: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
             dirty_since_ms: AtomicU64::new(0),
         }
+    }
+
+    /// The log directory that it lies in.
+    #[inline]
+    pub fn log_dir(&self) -> &Arc<LogDir> {
+        self.dirs.at(self.home.load(Ordering::Acquire))
+    }
+
+    /// Its own directory.
+    pub fn dir(&self) -> PathBuf {
+        self.log_dir().path.join(self.identity.topic_partition.dir_name())
     }
 
     pub fn config(&self) -> Arc<LogConfig> {
@@ -198,8 +221,9 @@ impl Partition {
             self.note_storage(error);
         }
         let appended = appended?;
-        if self.health.is_full() {
-            self.health.note_room(self.env.host.clock.monotonic_ms());
+        let health = &self.log_dir().health;
+        if health.is_full() {
+            health.note_room(self.env.host.clock.monotonic_ms());
         }
         self.dirty.store(true, Ordering::Release);
         if alone {
@@ -225,20 +249,21 @@ impl Partition {
 
     /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory.
     pub fn note_storage(&self, error: &LogError) {
+        let dir = error.path().and_then(|path| self.dirs.holding(path)).unwrap_or(self.log_dir());
         if error.is_disk_full() {
-            self.health.note_full(error, self.env.host.clock.monotonic_ms());
+            dir.health.note_full(error, self.env.host.clock.monotonic_ms());
         } else if error.is_passing() {
             tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
         } else if !self.is_retired() {
-            self.health.fail(&error.to_string());
+            dir.health.fail(&error.to_string());
         }
     }
 
     /// The newest published view. Opens the log at first use.
     pub fn view(&self) -> Result<Arc<LogView>, PartitionError> {
         if let Some(view) = self.view.get() {
-            return if self.retired.load(Ordering::Relaxed) {
-                Err(PartitionError::NotLeader)
+            return if self.unreadable.load(Ordering::Relaxed) {
+                Err(self.failure().map_or(PartitionError::NotLeader, PartitionError::Offline))
             } else {
                 Ok(view.load_full())
             };
@@ -274,12 +299,12 @@ impl Partition {
     pub fn with_open_log<T>(&self, work: impl FnOnce(&mut Log) -> T) -> Option<T> {
         match &mut *self.slot.lock() {
             Slot::Open(log) => Some(work(log)),
-            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Missing(_) | Slot::Retired => None,
         }
     }
 
     pub(super) fn opened<'a>(&self, slot: &'a mut MutexGuard<'_, Slot>) -> Result<&'a mut Log, PartitionError> {
-        if let Some(reason) = self.health.failure() {
+        if let Some(reason) = self.log_dir().health.failure() {
             return Err(PartitionError::Offline(reason.clone()));
         }
         if let Slot::Unopened(checkpointed) = **slot {
@@ -289,12 +314,17 @@ impl Partition {
                 Err(error) if error.is_passing() || matches!(error, LogError::InconsistentTopicId { .. }) => {
                     return Err(AppendError::Storage(error).into());
                 }
-                Err(error) => **slot = Slot::Offline(error.to_string().into(), checkpointed),
+                Err(error) => {
+                    if matches!(error, LogError::Storage { .. }) {
+                        self.note_storage(&error);
+                    }
+                    **slot = Slot::Offline(error.to_string().into(), checkpointed);
+                }
             }
         }
         match &mut **slot {
             Slot::Open(log) => Ok(log),
-            Slot::Offline(reason, _) => Err(PartitionError::Offline(reason.clone())),
+            Slot::Offline(reason, _) | Slot::Missing(reason) => Err(PartitionError::Offline(reason.clone())),
             Slot::Unopened(_) | Slot::Retired => Err(PartitionError::NotLeader),
         }
     }
@@ -306,16 +336,16 @@ impl Partition {
                 recovery_point: checkpointed.recovery_point,
                 log_start_offset: checkpointed.log_start_offset,
             };
-            Log::open(&self.env, self.dir.clone(), self.identity.clone(), self.config(), how)
+            Log::open(&self.env, self.dir(), self.identity.clone(), self.config(), how)
         };
         let mut opened = open(checkpointed);
         if matches!(opened, Err(LogError::InconsistentTopicId { .. })) {
             // Left by a deleted topic of the name, whose directory could not be renamed then (B9).
-            match set_aside(&self.env.host, &self.dir) {
+            match set_aside(&self.env.host, &self.dir()) {
                 Ok(_) => opened = open(Checkpointed::default()),
                 Err(_) if self.open_failed.load(Ordering::Relaxed) => {}
                 Err(error) => {
-                    tracing::error!(dir = %self.dir.display(), %error, "cannot set another topic's directory aside");
+                    tracing::error!(dir = %self.dir().display(), %error, "cannot set another topic's directory aside");
                 }
             }
         }
@@ -393,6 +423,11 @@ impl Partition {
         self.high_watermark.fetch_min(end, Ordering::SeqCst);
     }
 
+    /// Everything below `end` is on the device.
+    pub(super) fn note_durable(&self, end: Offset) {
+        self.durable_below.fetch_max(end, Ordering::SeqCst);
+    }
+
     pub(super) fn durable_below(&self) -> Offset {
         self.durable_below.load(Ordering::SeqCst)
     }
@@ -417,7 +452,23 @@ impl Partition {
     }
 
     pub(super) fn disk_has_failed(&self) -> bool {
-        self.health.failure().is_some()
+        self.log_dir().health.failure().is_some()
+    }
+
+    /// Why its log directory is offline, if it is.
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.log_dir().health.failure().cloned()
+    }
+
+    /// Its directory has failed: nothing is read from it any more, and nobody waits for it.
+    pub(super) fn go_offline(&self) {
+        self.unreadable.store(true, Ordering::Release);
+        self.fail_all_acks();
+    }
+
+    /// Whether it lies in a directory that is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(*self.slot.lock(), Slot::Missing(_))
     }
 
     /// The newest view of a log that is open and not offline.
@@ -431,16 +482,27 @@ impl Partition {
     /// A sync or journal write failed: nothing on this disk is acknowledged any more.
     ///
     /// Not when the partition was retired meanwhile: its directory is renamed without asking who still works in it.
-    pub(super) fn fail_disk(&self, reason: &str) {
+    pub(super) fn fail_disk(&self, file: Option<&Path>, reason: &str) {
         if !self.is_retired() {
-            self.health.fail(reason);
+            let dir = file.and_then(|file| self.dirs.holding(file)).unwrap_or(self.log_dir());
+            dir.health.fail(reason);
         }
         self.fail_all_acks();
     }
 
+    /// Whether an error is about files that the replica has left for another directory. One of the device is told to that directory.
+    pub(super) fn has_left(&self, error: &LogError) -> bool {
+        let Some(dir) = error.path().and_then(|path| self.dirs.holding(path)) else { return false };
+        let has_left = dir.index != self.log_dir().index;
+        if has_left && !error.is_not_found() {
+            dir.health.fail(&error.to_string());
+        }
+        has_left
+    }
+
     /// Whether it has been used before: new partitions get their directory with their first record.
     pub fn exists_on_disk(&self) -> bool {
-        self.env.host.disk.exists(&self.dir)
+        self.env.host.disk.exists(&self.dir())
     }
 
     /// Takes the partition out of service for good: it was deleted, its replica moved away, or the node stops.
@@ -448,11 +510,12 @@ impl Partition {
         let mut slot = self.slot.lock();
         let before = std::mem::replace(&mut *slot, Slot::Retired);
         self.retired.store(true, Ordering::Release);
+        self.unreadable.store(true, Ordering::Release);
         drop(slot);
         self.fail_all_acks();
         match before {
             Slot::Open(log) => Some(*log),
-            Slot::Unopened(_) | Slot::Offline(..) | Slot::Retired => None,
+            Slot::Unopened(_) | Slot::Offline(..) | Slot::Missing(_) | Slot::Retired => None,
         }
     }
 
@@ -469,15 +532,17 @@ impl Partition {
         match &*self.slot.lock() {
             Slot::Unopened(checkpointed) => !checkpointed.clean_shutdown && self.exists_on_disk(),
             Slot::Offline(..) => true,
-            Slot::Open(_) | Slot::Retired => false,
+            Slot::Open(_) | Slot::Missing(_) | Slot::Retired => false,
         }
     }
 
     /// What the checkpoint files should say of this partition now.
-    pub fn checkpoint(&self) -> Option<Checkpointed> {
+    /// With the place of the directory whose files they are.
+    pub fn checkpoint(&self) -> Option<(usize, Checkpointed)> {
         let slot = self.slot.lock();
+        let home = self.home.load(Ordering::Acquire);
         let most = self.cutting_to.load(Ordering::Relaxed);
-        match &*slot {
+        let at = match &*slot {
             Slot::Open(log) => Some(Checkpointed {
                 clean_shutdown: false,
                 recovery_point: log.recovery_point().min(most),
@@ -485,7 +550,8 @@ impl Partition {
                 high_watermark: self.high_watermark().min(most),
             }),
             Slot::Unopened(checkpointed) | Slot::Offline(_, checkpointed) => Some(*checkpointed),
-            Slot::Retired => None,
-        }
+            Slot::Missing(_) | Slot::Retired => None,
+        };
+        at.map(|at| (home, at))
     }
 }

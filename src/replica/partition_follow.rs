@@ -8,8 +8,8 @@ use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
 use crate::records::{BatchHeader, Batches, crc_is_valid};
 use crate::replica::error::PartitionError;
-use crate::replica::flusher::Flusher;
 use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
+use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
 use crate::replica::role::Role;
@@ -87,7 +87,7 @@ impl Partition {
         damage.map_or(Ok(end), Err)
     }
 
-    fn chunk_bytes_max(&self) -> u64 {
+    pub(super) fn chunk_bytes_max(&self) -> u64 {
         self.config.load().segment_bytes.min(APPEND_BYTES_MAX)
     }
 
@@ -186,7 +186,7 @@ impl Partition {
             Ok(Some((repair, end, self.begin_cut(end))))
         })?;
         let Some((repair, end, _cutting)) = chosen.map_err(|error| self.storage(error))? else { return Ok(None) };
-        if !files.flusher.empty_journal() {
+        if !files.flusher.empty_journal(self.log_dir()) {
             return Err(FollowError::Journal);
         }
         if !files.partitions.save_cut(&self.identity.topic_partition, end) {
@@ -258,12 +258,12 @@ impl Drop for Cutting<'_> {
     }
 }
 
-fn local(log: &Log) -> LocalLog<'_> {
+pub(super) fn local(log: &Log) -> LocalLog<'_> {
     LocalLog { start: log.log_start_offset(), end: log.log_end_offset(), epochs: log.epochs() }
 }
 
 /// The headers of the whole and intact batches at the front, and what is wrong with the first that is not.
-fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
+pub(super) fn intact_batches(records: &[u8], checks_crc: bool) -> (Vec<BatchHeader>, Option<FollowError>) {
     let mut headers = Vec::new();
     for batch in Batches::new(records) {
         match batch {

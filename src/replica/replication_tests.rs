@@ -173,7 +173,8 @@ impl Node {
             Box::new(|_, _| LogConfig { segment_bytes: 4096, min_insync_replicas: 2, ..LogConfig::default() });
         let options = ReplicaOptions::new(id, FlushPolicy::Sync, 60_000);
         let env = LogEnv::new(host.clone(), 8);
-        let partitions = Arc::new(Partitions::new(env, dir.to_owned(), options, config, telemetry, &checkpoints));
+        let partitions =
+            Arc::new(Partitions::new(env, LogDirs::only(dir.to_owned(), &checkpoints), options, config, telemetry));
         let mut table = wires.table.lock();
         table.retain(|(node, _)| *node != id);
         table.push((id, partitions.clone()));

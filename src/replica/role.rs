@@ -63,9 +63,15 @@ pub struct Common {
     pub growing: Gathered,
     /// Partitions that follow somebody else than before: see [`crate::replica::Fetchers`].
     pub following: Gathered,
+    /// Partitions that the metadata believes in another directory than they are in, or in none.
+    pub misplaced: Gathered,
+    /// Partitions that are to move to another directory: see [`crate::replica::Mover`].
+    pub moving: Gathered,
     /// How fast replicas that catch up may be fetched from here, and by here.
     pub leader_throttle: Throttle,
     pub follower_throttle: Throttle,
+    /// How fast replicas may be copied from one directory to another.
+    pub moving_throttle: Throttle,
     /// The controller has not heard from us for a session: nothing is acknowledged as a leader until it has (F6).
     fenced: AtomicBool,
     /// Of this node's newest registration; -1 before the first.
@@ -79,8 +85,11 @@ impl Common {
             image: ArcSwap::from_pointee(Image::empty()),
             growing: Gathered::default(),
             following: Gathered::default(),
+            misplaced: Gathered::default(),
+            moving: Gathered::default(),
             leader_throttle: Throttle::default(),
             follower_throttle: Throttle::default(),
+            moving_throttle: Throttle::default(),
             fenced: AtomicBool::new(false),
             broker_epoch: AtomicI64::new(-1),
         }

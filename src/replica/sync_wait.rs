@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::host::task;
 use crate::log::Appended;
 use crate::replica::ack::{AckFailure, AckTicket};
-use crate::replica::flusher::{FlushPolicy, Flusher};
+use crate::replica::flusher::FlushPolicy;
+use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 
 /// `acks=0`: the producer wants no answer, so nothing can wait.

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::replica::flusher::Flusher;
+use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
 
@@ -56,14 +56,11 @@ impl TailBound {
     }
 }
 
-/// Bytes behind the recovery point, of each partition that has any. Nothing when the disk has failed: it is not synced again.
+/// Bytes behind the recovery point, of each partition that has any. Not on a disk that has failed: it is not synced again.
 fn tails(partitions: &Partitions) -> Vec<(u64, Arc<Partition>)> {
-    if partitions.failure().is_some() {
-        return Vec::new();
-    }
     let mut tails = Vec::new();
     for topic in partitions.topics() {
-        for partition in topic.partitions.iter().flatten() {
+        for partition in topic.partitions.iter().flatten().filter(|partition| !partition.disk_has_failed()) {
             let bytes = partition.with_open_log(|log| log.bytes_since_checkpoint()).unwrap_or(0);
             if bytes > 0 {
                 tails.push((bytes, partition.clone()));

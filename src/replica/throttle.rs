@@ -11,6 +11,7 @@ use crate::metadata::{ConfigResource, Image};
 
 pub const LEADER_RATE: &str = "leader.replication.throttled.rate";
 pub const FOLLOWER_RATE: &str = "follower.replication.throttled.rate";
+pub const MOVING_RATE: &str = "replica.alter.log.dirs.io.max.bytes.per.second";
 
 /// Bytes per second that mean no limit.
 const UNLIMITED: u64 = i64::MAX as u64;

@@ -1,7 +1,6 @@
 //! What a node does once there is a controller: it reads the metadata up to its own registration, takes its partitions over, and opens
 //! its gate. Runs beside everything else, because taking partitions over waits for the disk, and the quorum must not wait for that.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -10,9 +9,9 @@ use crate::admin::Readiness;
 use crate::api::Broker;
 use crate::host::task::{self, Worker};
 use crate::metadata::Image;
-use crate::replica::{FetcherOptions, Fetchers, IsrDriver, Maintenance, MaintenanceIntervals};
+use crate::replica::{FetcherOptions, Fetchers, IsrDriver, Maintenance, MaintenanceIntervals, Mover};
+use crate::server::directories::Directories;
 use crate::server::follow::{follow_metadata, led};
-use crate::server::identity::Identity;
 use crate::server::lifecycle::Lifecycle;
 use crate::server::node::{StartError, until_stopped};
 use crate::server::others::{PeerFetch, PeerProposals};
@@ -31,8 +30,7 @@ pub struct BringUp {
     pub broker: Arc<Broker>,
     /// `None` on a node that is only a controller.
     pub lifecycle: Option<Arc<Lifecycle>>,
-    pub identity: Identity,
-    pub log_dir: PathBuf,
+    pub directories: Directories,
     pub intervals: MaintenanceIntervals,
     pub fetcher_options: FetcherOptions,
     /// `inter.broker.listener.name`
@@ -152,8 +150,8 @@ impl BringUp {
         Ok(())
     }
 
-    /// Fetching from leaders, and proposing in-sync sets, beside each other: the one waits for the disk.
-    fn replicate(&self, stopping: watch::Receiver<bool>) -> Result<[Worker; 2], StartError> {
+    /// Fetching from leaders, proposing in-sync sets, and moving replicas between directories, beside each other: they wait for the disk.
+    fn replicate(&self, stopping: watch::Receiver<bool>) -> Result<[Worker; 3], StartError> {
         let broker = &self.broker;
         let remote = Arc::new(PeerFetch {
             peers: broker.peers.clone(),
@@ -165,9 +163,12 @@ impl BringUp {
         let stop = stopping.clone();
         let fetching = broker.host.workers.start("fetchers", move || until_stopped(fetchers.run(), stop))?;
         let proposals = Arc::new(PeerProposals { broker: Arc::downgrade(broker) });
+        let stop = stopping.clone();
         let driver = IsrDriver::new(broker.partitions.clone(), clock, proposals);
-        let proposing = broker.host.workers.start("isr", move || until_stopped(driver.run(), stopping))?;
-        Ok([fetching, proposing])
+        let proposing = broker.host.workers.start("isr", move || until_stopped(driver.run(), stop))?;
+        let mover = Mover::new(broker.partitions.clone());
+        let moving = broker.host.workers.start("mover", move || until_stopped(mover.run(), stopping))?;
+        Ok([fetching, proposing, moving])
     }
 
     async fn image_with(&self, is_it: impl FnMut(&Arc<Image>) -> bool) -> Result<Arc<Image>, StartError> {
@@ -178,9 +179,11 @@ impl BringUp {
 
     /// Holds the directory's identity against the cluster's and writes it down where there was none.
     fn join(&self, image: &Image) -> Result<(), StartError> {
-        let identity = self.identity.clone().agreeing_with(&image.cluster_id)?;
-        if !identity.is_known {
-            identity.keep(&self.broker.host, &self.log_dir, self.broker.options.node_id)?;
+        for dir in self.directories.all() {
+            let identity = dir.identity.agreeing_with(&image.cluster_id)?;
+            if !identity.is_known {
+                identity.keep(&self.broker.host, &dir.path, self.broker.options.node_id)?;
+            }
         }
         self.broker.peers.myself().join(&image.cluster_id);
         Ok(())

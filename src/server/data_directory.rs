@@ -24,10 +24,10 @@ const SHOWN_MAX: usize = 3;
 ///
 /// # Errors
 /// A sentence that says what to do about it.
-pub fn take(host: &Host, dir: &Path) -> Result<Box<dyn Send + Sync>, String> {
+pub fn take(host: &Host, dir: &Path) -> Result<Box<dyn Send + Sync>, NotTaken> {
     let disk = &*host.disk;
-    make_for_good(disk, dir).map_err(|error| cannot_make(dir, &error))?;
-    let guard = disk.lock_dir(dir).map_err(|error| cannot_lock(dir, &error))?;
+    make_for_good(disk, dir).map_err(|error| NotTaken::of(&error, cannot_make(dir, &error)))?;
+    let guard = disk.lock_dir(dir).map_err(|error| NotTaken::of(&error, cannot_lock(dir, &error)))?;
     refuse_strange(disk, dir)?;
     Ok(guard)
 }
@@ -43,6 +43,32 @@ fn make_for_good(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Why a directory was not taken; the sentence says what to do about it.
+#[derive(Debug)]
+pub enum NotTaken {
+    /// Its disk is not there, or out of order.
+    Unusable(String),
+    /// It is somebody else's, or no directory.
+    Refused(String),
+}
+
+impl NotTaken {
+    fn of(error: &io::Error, sentence: String) -> NotTaken {
+        match error.kind() {
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory | io::ErrorKind::WouldBlock => {
+                NotTaken::Refused(sentence)
+            }
+            _ => NotTaken::Unusable(sentence),
+        }
+    }
+
+    pub fn into_sentence(self) -> String {
+        match self {
+            NotTaken::Unusable(sentence) | NotTaken::Refused(sentence) => sentence,
+        }
+    }
 }
 
 fn cannot_make(dir: &Path, error: &io::Error) -> String {
@@ -74,11 +100,12 @@ fn cannot_lock(dir: &Path, error: &io::Error) -> String {
 }
 
 /// Other people's files are not to be mixed with ours, and our logs without their identity are not to get another one.
-fn refuse_strange(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
+fn refuse_strange(disk: &dyn Disk, dir: &Path) -> Result<(), NotTaken> {
     if disk.exists(&dir.join(META_PROPERTIES)) {
         return Ok(());
     }
-    let entries = disk.read_dir(dir).map_err(|error| format!("cannot read {}: {error}", dir.display()))?;
+    let cannot_read = |error| NotTaken::Unusable(format!("cannot read {}: {error}", dir.display()));
+    let entries = disk.read_dir(dir).map_err(cannot_read)?;
     let is_strange = |name: &String| !BEFORE_THE_FIRST_START.contains(&name.as_str());
     let strange: Vec<String> = entries.into_iter().map(|entry| entry.name).filter(is_strange).collect();
     if strange.is_empty() {
@@ -86,11 +113,11 @@ fn refuse_strange(disk: &dyn Disk, dir: &Path) -> Result<(), String> {
     }
     let shown = strange.iter().take(SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = if strange.len() > SHOWN_MAX { ", ..." } else { "" };
-    Err(format!(
+    Err(NotTaken::Refused(format!(
         "{} has no {META_PROPERTIES} and is not empty ({shown}{more}): it is no data directory of Barnabas; set log.dirs to an empty or \
          a new directory, or put {META_PROPERTIES} back if it is lost",
         dir.display()
-    ))
+    )))
 }
 
 #[cfg(test)]
@@ -125,7 +152,7 @@ mod tests {
     /// What a start does to the directory until the partitions are opened, in the order of `Node::start`.
     async fn start(sim: &SimHost) -> Result<Identity, Box<dyn std::error::Error>> {
         let host = sim.host();
-        let _guard = take(&host, dir())?;
+        let _guard = take(&host, dir()).map_err(NotTaken::into_sentence)?;
         let identity = Identity::find(&host, dir(), NODE, None)?;
         let kv = Arc::new(SimKv::default());
         let options = QuorumOptions {
@@ -209,7 +236,7 @@ mod tests {
         for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
             put(&sim, name);
         }
-        let refused = take(&sim.host(), dir()).map(drop).expect_err("refused");
+        let refused = take(&sim.host(), dir()).map(drop).expect_err("refused").into_sentence();
         assert!(refused.contains("(a.txt, b.txt, c.txt, ...)") && refused.contains("set log.dirs"), "{refused}");
         put(&sim, META_PROPERTIES);
         assert!(take(&sim.host(), dir()).is_ok());
@@ -219,11 +246,11 @@ mod tests {
     fn refusals_say_what_to_do() {
         let sim = SimHost::new(1);
         let guard = take(&sim.host(), dir());
-        let second = take(&sim.host(), dir()).map(drop).expect_err("taken");
+        let second = take(&sim.host(), dir()).map(drop).expect_err("taken").into_sentence();
         assert_eq!(second, "/data is in use by another process (another barnabas?); stop it or set log.dirs");
         drop(guard);
         put(&sim, "file");
-        let file = take(&Host::real(), Path::new("/dev/null")).map(drop).expect_err("no directory");
+        let file = take(&Host::real(), Path::new("/dev/null")).map(drop).expect_err("no directory").into_sentence();
         assert_eq!(file, "/dev/null is a file, or lies under one; set log.dirs to a directory");
         let denied = cannot_lock(dir(), &io::ErrorKind::PermissionDenied.into());
         assert!(

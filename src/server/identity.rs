@@ -23,6 +23,10 @@ pub enum IdentityError {
         "meta.properties says cluster {found}, the metadata beside it says {metadata}: one of the two is from elsewhere"
     )]
     OtherMetadata { found: String, metadata: String },
+    #[error(
+        "{dir} belongs to cluster {found}, but {other} to cluster {expected}: take the one that is from elsewhere out of log.dirs"
+    )]
+    MixedClusters { dir: String, found: String, other: String, expected: String },
     #[error(transparent)]
     Log(#[from] LogError),
 }

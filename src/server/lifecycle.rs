@@ -160,8 +160,14 @@ impl Lifecycle {
             .with_listeners(one.endpoints.iter().map(listener).collect())
             .with_features(features.collect())
             .with_rack(one.rack.as_deref().map(text))
-            .with_log_dirs(one.directories.clone())
+            .with_log_dirs(self.working_directories())
             .with_previous_broker_epoch(one.previous_epoch.unwrap_or(-1))
+    }
+
+    /// Those that have not failed since the start.
+    fn working_directories(&self) -> Vec<Uuid> {
+        let failed = self.broker.partitions.dirs().failed_ids();
+        self.credentials.directories.iter().copied().filter(|id| !failed.contains(id)).collect()
     }
 
     /// Heartbeats until the registration does not hold any more.
@@ -169,8 +175,10 @@ impl Lifecycle {
         let interval = Duration::from_millis(self.settings.heartbeat_interval_ms);
         let mut leadership = self.broker.controller.quorum().leadership();
         let mut heard = self.broker.host.clock.monotonic_ms();
+        let mut failures = self.broker.partitions.dirs().failures();
         loop {
             leadership.mark_unchanged();
+            failures.mark_unchanged();
             let pause = match active::ask(&self.broker, &self.heartbeat(epoch), ASK_MAX).await {
                 Ok(answer) => match ErrorCode(answer.error_code) {
                     ErrorCode::NONE => {
@@ -202,6 +210,8 @@ impl Lifecycle {
             tokio::select! {
                 () = task::sleep(pause) => {}
                 () = self.news.notified() => {}
+                // Its leaders are to move at once.
+                _ = failures.changed() => {}
                 _ = leadership.changed() => {}
             }
         }
@@ -209,9 +219,8 @@ impl Lifecycle {
 
     fn heartbeat(&self, epoch: i64) -> BrokerHeartbeatRequest {
         let wishes = *self.wishes.lock();
-        let is_offline = self.broker.partitions.failure().is_some();
         BrokerHeartbeatRequest::default()
-            .with_offline_log_dirs(if is_offline { self.credentials.directories.clone() } else { Vec::new() })
+            .with_offline_log_dirs(self.broker.partitions.dirs().failed_ids())
             .with_broker_id(self.broker.options.node_id.into())
             .with_broker_epoch(epoch)
             .with_current_metadata_offset(*self.broker.partitions.applied().borrow())

@@ -1,9 +1,12 @@
 //! Floor 9: the composition root. Puts the floors together into one running node, serves until it is told to stop, and takes it
 //! apart in order.
 
+mod assignments;
 mod bring_up;
 mod connection;
 mod data_directory;
+mod directories;
+mod disks;
 mod follow;
 mod identity;
 mod input;
@@ -83,5 +86,7 @@ fn plain(error: node::StartError) -> Box<dyn Error> {
     error
 }
 
+#[cfg(test)]
+mod disk_tests;
 #[cfg(test)]
 mod tests;

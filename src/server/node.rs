@@ -3,7 +3,6 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -24,9 +23,10 @@ use crate::host::task::{self, Worker};
 use crate::log::{LogEnv, checkpoints};
 use crate::peer::{Myself, PeerIdentity, Peers};
 use crate::quorum::{Quorum, QuorumOptions};
-use crate::replica::{Checkpoints, Flusher, Partitions};
+use crate::replica::{Flusher, Partitions};
 use crate::server::bring_up::{BringUp, Progress};
-use crate::server::data_directory;
+use crate::server::directories::{Directories, Guards};
+use crate::server::disks::Opened;
 use crate::server::identity::Identity;
 use crate::server::lifecycle::{Credentials, Lifecycle};
 use crate::server::listener::Listener;
@@ -35,7 +35,7 @@ use crate::server::others::PeerProbe;
 use crate::server::shard::{ConnectionLimits, Shards};
 use crate::server::transport::PeerTransport;
 use crate::server::tuning::DescriptorShares;
-use crate::server::{knock, roles, wiring};
+use crate::server::{assignments, disks, knock, roles, wiring};
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
 
@@ -50,15 +50,15 @@ pub struct Node {
     readiness: Arc<Readiness>,
     stopping: watch::Sender<bool>,
     shards: Arc<Shards>,
-    flusher: Worker,
+    flushers: Vec<Worker>,
     metadata: Worker,
     progress: watch::Receiver<Progress>,
     lifecycle: Option<Arc<Lifecycle>>,
     tasks: tokio::task::JoinSet<()>,
     /// Of the run before this one, if that ended cleanly.
     previous_epoch: Option<i64>,
-    /// Held while the node runs: nobody else may use the directory.
-    _directory: Box<dyn Send + Sync>,
+    /// Held while the node runs: nobody else may use them.
+    _directories: Guards,
     /// Where each listener is bound, by name.
     pub addresses: Vec<(Arc<str>, SocketAddr)>,
     pub http_address: Option<SocketAddr>,
@@ -68,8 +68,7 @@ impl Node {
     /// Starts a node. It listens when this returns, and serves clients when [`Node::serving`] says so.
     pub async fn start(host: Host, settings: BrokerSettings, log_control: LogControl) -> Result<Node, StartError> {
         let started_nanos = host.clock.monotonic_nanos();
-        let log_dir = only_log_dir(&settings)?;
-        let directory = data_directory::take(&host, &log_dir)?;
+        let (directories, guards) = Directories::take(&host, &settings)?;
         let telemetry = Telemetry::new(host.clock.now_ms());
         let readiness = Arc::new(Readiness::new("starting"));
         let stopping = watch::Sender::new(false);
@@ -77,34 +76,35 @@ impl Node {
         let http_address = open_http(&host, &settings, &telemetry, &readiness, &stopping, &mut tasks).await?;
         let listeners = roles::bind_all(&host, &settings, &telemetry)?;
 
-        let identity = Identity::find(&host, &log_dir, settings.node_id, settings.cluster_id.as_deref())?;
+        let identity = &directories.metadata.identity;
         let endpoints = roles::endpoints(&host, &settings, &listeners)?;
         let quorum_address = roles::quorum_address(&host, &settings, &listeners, &endpoints)?;
         let incarnation = host.entropy.uuid();
-        let peers = open_peers(&host, &settings, &identity, incarnation, &quorum_address);
-        let quorum = open_quorum(&host, &log_dir, &settings, &identity, &peers, &quorum_address).await?;
+        let peers = open_peers(&host, &settings, identity, incarnation, &quorum_address);
+        let quorum = open_quorum(&host, &settings, &directories, &peers, &quorum_address).await?;
         let is_first_start = !identity.is_known;
-        let identity = if quorum.image().cluster_id.is_empty() {
-            identity
+        let directories = if quorum.image().cluster_id.is_empty() {
+            directories
         } else {
             peers.myself().join(&quorum.image().cluster_id);
-            identity.agreeing_with(&quorum.image().cluster_id)?
+            directories.agreeing_with(&quorum.image().cluster_id)?
         };
+        if let Some(known) = quorum.image().broker(settings.node_id) {
+            directories.note_lost(&known.directories);
+        }
+        let metadata_failed = quorum.disk_failed();
         let controller = Controller::new(host.clone(), quorum, wiring::controller_options(&settings));
 
-        let previous_epoch = checkpoints::clean_shutdown_epoch(&*host.disk, &log_dir);
-        let checkpoints = Checkpoints::take(&*host.disk, &log_dir)?;
-        let journal = wiring::open_journal(&host, &log_dir, checkpoints.clean_shutdown, settings.flush.policy)?;
+        let previous_epoch = directories.previous_epoch(&host);
+        let Opened { dirs, journals, was_clean } = disks::open(&host, &directories, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
-            log_dir.clone(),
+            dirs,
             wiring::replica_options(&settings),
             wiring::config_source(&settings),
             telemetry.clone(),
-            &checkpoints,
         ));
-        let (flusher, flusher_worker) =
-            Flusher::start_on(host.workers, journal, host.clock.clone(), telemetry.clone())?;
+        let (flusher, flushers) = Flusher::start_on(host.workers, journals, &host.clock, &telemetry)?;
         let policy = wiring::flush_policy(settings.flush.policy);
         let commit_timeout = Duration::from_millis(settings.groups.offsets_commit_timeout_ms);
         let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy, commit_timeout));
@@ -158,23 +158,24 @@ impl Node {
                 incarnation,
                 endpoints,
                 rack: settings.rack.clone(),
-                directories: vec![identity.directory_id],
+                directories: directories.ids(),
                 previous_epoch,
             };
             Lifecycle::new(broker.clone(), credentials, settings.lifecycle)
         });
         if let Some(lifecycle) = &lifecycle {
             task::spawn_into(&mut tasks, until_stopped(lifecycle.clone().run(), stopping.subscribe()));
+            task::spawn_into(&mut tasks, until_stopped(assignments::tell(broker.clone()), stopping.subscribe()));
         }
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             node_id = settings.node_id,
             broker = settings.roles.broker,
             controller = settings.roles.controller,
-            log_dir = %log_dir.display(),
+            log_dirs = disks::shown(&directories),
             listeners = shown(&addresses),
             http = http_address.map(tracing::field::display),
-            last_stop = match (is_first_start, checkpoints.clean_shutdown) {
+            last_stop = match (is_first_start, was_clean) {
                 (true, _) => "none: first start",
                 (false, true) => "clean",
                 (false, false) => "not clean",
@@ -183,14 +184,20 @@ impl Node {
         );
         let served = broker.partitions.clone();
         readiness.depends_on(Box::new(move || {
-            served.failure().map(|reason| format!("the log directory is offline until restart: {reason}"))
+            served.failure().map(|reason| format!("the log directories are offline until restart: {reason}"))
         }));
         let (progress, seen) = watch::channel(Progress::Starting);
+        let watched = disks::watch(
+            broker.partitions.clone(),
+            directories.metadata.path.clone(),
+            metadata_failed,
+            progress.clone(),
+        );
+        tasks.spawn(until_stopped(watched, stopping.subscribe()));
         let bring_up = BringUp {
             broker: broker.clone(),
             lifecycle: lifecycle.clone(),
-            identity,
-            log_dir,
+            directories,
             intervals: wiring::maintenance_intervals(&settings),
             fetcher_options: wiring::fetcher_options(&settings),
             inter_broker_listener: listener,
@@ -205,13 +212,13 @@ impl Node {
             readiness,
             stopping,
             shards,
-            flusher: flusher_worker,
+            flushers,
             metadata,
             progress: seen,
             lifecycle,
             tasks,
             previous_epoch,
-            _directory: directory,
+            _directories: guards,
             addresses,
             http_address,
         })
@@ -261,7 +268,11 @@ impl Node {
         let was_brought_up = *self.progress.borrow() == Progress::Serving || self.broker.gate.is_open();
         let metadata_ended = self.metadata.ended().await;
         self.broker.flusher.stop();
-        if !self.flusher.ended().await || !metadata_ended {
+        let mut all_ended = metadata_ended;
+        for flusher in self.flushers {
+            all_ended &= flusher.ended().await;
+        }
+        if !all_ended {
             tracing::error!("a housekeeping thread panicked");
         }
         let (partitions, previous) = (self.broker.partitions.clone(), self.previous_epoch);
@@ -270,7 +281,8 @@ impl Node {
             (true, _) => partitions.close(epoch),
             // Nothing was touched: what the last run left is as good as before.
             (false, Some(previous)) => {
-                checkpoints::mark_clean_shutdown(partitions.disk(), partitions.log_dir(), previous)
+                let mut dirs = partitions.dirs().iter();
+                dirs.try_for_each(|dir| checkpoints::mark_clean_shutdown(partitions.disk(), &dir.path, previous))
             }
             (false, None) => Ok(()),
         })
@@ -279,11 +291,6 @@ impl Node {
         closed?;
         Ok(())
     }
-}
-
-/// The settings are refused before this where they name several.
-fn only_log_dir(settings: &BrokerSettings) -> Result<PathBuf, StartError> {
-    settings.log_dirs.first().cloned().ok_or_else(|| "log.dirs names no directory".into())
 }
 
 /// `PLAINTEXT://127.0.0.1:9092, ...`
@@ -326,12 +333,12 @@ fn open_peers(
 
 async fn open_quorum(
     host: &Host,
-    log_dir: &Path,
     settings: &BrokerSettings,
-    identity: &Identity,
+    directories: &Directories,
     peers: &Peers,
     own: &NodeAddress,
 ) -> Result<Quorum, StartError> {
+    let identity = &directories.metadata.identity;
     let request_timeout = Duration::from_millis(settings.quorum.request_timeout_ms);
     let options = QuorumOptions {
         node_id: settings.node_id,
@@ -343,8 +350,7 @@ async fn open_quorum(
         transport: Arc::new(PeerTransport::new(peers.clone(), request_timeout)),
         timing: wiring::quorum_timing(settings),
     };
-    let dir = settings.metadata_log_dir.as_deref().unwrap_or(log_dir);
-    Ok(Quorum::open(host, dir, options).await?)
+    Ok(Quorum::open(host, &directories.metadata.path, options).await?)
 }
 
 /// Has the active controller look at every node whose connection broke.

@@ -90,12 +90,12 @@ impl OffsetsLog for ReplicaOffsetsLog {
 
     fn read_from(&self, partition: PartitionIndex, offset: Offset) -> Result<Option<Bytes>, ReadFailed> {
         let failed = |error: &dyn std::fmt::Display| ReadFailed(error.to_string());
-        if let Some(reason) = self.partitions.failure() {
-            return Err(ReadFailed(format!("the log directory is out of service: {reason}")));
-        }
         let Some(partition) = self.partition(partition) else {
             return Err(ReadFailed("the partition is not here".to_owned()));
         };
+        if let Some(reason) = partition.failure() {
+            return Err(ReadFailed(format!("the log directory is out of service: {reason}")));
+        }
         let view = partition.view().map_err(|error| failed(&error))?;
         let from = offset.max(view.log_start_offset);
         let end = view.log_end_offset;
@@ -147,7 +147,7 @@ mod tests {
     use crate::metadata::config::LogConfig;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
     use crate::replica::journal::{self, Journal};
-    use crate::replica::{Checkpoints, ReplicaOptions};
+    use crate::replica::{Checkpoints, LogDirs, ReplicaOptions};
     use crate::telemetry::Telemetry;
 
     /// A node's groups on a simulated disk, with one partition of `__consumer_offsets`.
@@ -173,11 +173,10 @@ mod tests {
             let telemetry = Telemetry::new(0);
             let partitions = Arc::new(Partitions::new(
                 LogEnv::new(host.clone(), 100),
-                dir.clone(),
+                LogDirs::only(dir.clone(), &Checkpoints::take(&*host.disk, &dir).expect("checkpoints")),
                 ReplicaOptions::new(1, FlushPolicy::Sync, 30_000),
                 Box::new(|_, _| LogConfig::default()),
                 telemetry.clone(),
-                &Checkpoints::take(&*host.disk, &dir).expect("checkpoints"),
             ));
             partitions.apply(image, true);
             let (flusher, flusher_thread) =

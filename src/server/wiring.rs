@@ -1,7 +1,5 @@
 //! From settings to what each part of a node is started with.
 
-use std::path::Path;
-
 use crate::api::{AdvertisedListener, BrokerOptions};
 use crate::base::limits::TAIL_BYTES_MAX;
 use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting, InternalTopicSettings, InternalTopicsSettings};
@@ -9,13 +7,10 @@ use crate::controller::decide::TopicDefaults;
 use crate::controller::decide::internal_topics::InternalTopic;
 use crate::controller::{ControllerOptions, ControllerSettings};
 use crate::coordinator::group::GroupConfig;
-use crate::host::Host;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::quorum::QuorumTiming;
-use crate::replica::journal::{self, Journal};
 use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions};
-use crate::server::node::StartError;
 
 pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
     ControllerOptions {
@@ -54,28 +49,6 @@ fn internal_topics(settings: &InternalTopicsSettings) -> Vec<InternalTopic> {
             in_sync_min(shares),
         ),
     ]
-}
-
-pub fn open_journal(
-    host: &Host,
-    log_dir: &Path,
-    clean: bool,
-    policy: FlushPolicySetting,
-) -> Result<Option<Journal>, StartError> {
-    if !clean {
-        let recovery = journal::recover(&*host.disk, log_dir)?;
-        if recovery.entries > 0 {
-            let (entries, skipped, bytes) = (recovery.entries, recovery.skipped, recovery.bytes);
-            tracing::info!(entries, skipped, bytes, "replayed the flush journal");
-        }
-    }
-    match policy {
-        FlushPolicySetting::Sync => Ok(Some(Journal::create(&*host.disk, log_dir)?)),
-        FlushPolicySetting::Interval | FlushPolicySetting::Os => {
-            journal::discard(&*host.disk, log_dir)?;
-            Ok(None)
-        }
-    }
 }
 
 pub fn config_source(settings: &BrokerSettings) -> ConfigSource {

@@ -367,7 +367,10 @@ pub static APIS: [Api; 84] = [
         .needs(&[(Cluster, AlterConfigs), (Topic, AlterConfigs), (Group, AlterConfigs)])
         .served()
         .on_controller(),
-    api(34, "AlterReplicaLogDirs", 1, 2, topics::ALTER_REPLICA_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Alter)]),
+    api(34, "AlterReplicaLogDirs", 1, 2, topics::ALTER_REPLICA_LOG_DIRS)
+        .flexible_from(2)
+        .needs(&[(Cluster, Alter)])
+        .served(),
     api(35, "DescribeLogDirs", 1, 5, topics::DESCRIBE_LOG_DIRS).flexible_from(2).needs(&[(Cluster, Describe)]).served(),
     api(36, "SaslAuthenticate", 0, 2, security::SASL_AUTHENTICATE).flexible_from(2).also_controller(),
     api(37, "CreatePartitions", 0, 3, topics::CREATE_PARTITIONS)

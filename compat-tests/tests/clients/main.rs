@@ -3,6 +3,7 @@
 mod admin;
 mod consuming;
 mod groups;
+mod log_dirs;
 mod metrics;
 mod producing;
 mod restarts;

@@ -9,7 +9,6 @@ use crate::telemetry::samples::{InSyncSample, LogDirSample, PartitionSample};
 
 pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &mut Page) {
     page.no_partitions();
-    let offline = partitions.failure().is_some();
     let mut topics = partitions.topics();
     topics.sort_by(|a, b| a.name.cmp(&b.name));
     for topic in topics {
@@ -20,25 +19,29 @@ pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &m
             let led_here = state.leader == node_id;
             // A scrape opens no logs: the housekeeper does, at its own pace.
             let partition = topic.partition(index);
-            match partition.map(|partition| (partition, partition.view_if_open().filter(|_| !offline))) {
-                Some((partition, Some(view))) => {
+            let Some(partition) = partition else { continue };
+            let offline = partition.failure().is_some() || partition.is_missing();
+            match partition.view_if_open().filter(|_| !offline) {
+                Some(view) => {
                     let high_watermark = partition.readable_below(&view);
                     page.partition(&sample(&topic, index, &view, high_watermark, state, led_here));
                 }
-                Some((_, None)) => {
-                    page.partition_without_log(led_here.then(|| in_sync(&topic, state)).as_ref(), offline);
-                }
-                None => {}
+                None => page.partition_without_log(led_here.then(|| in_sync(&topic, state)).as_ref(), offline),
             }
         }
     }
-    let dir = partitions.log_dir();
-    let space = partitions.disk().space(dir).ok();
-    page.log_dir(&LogDirSample {
-        dir: &dir.to_string_lossy(),
-        offline,
-        space_bytes: space.map(|space| (space.free_bytes, space.total_bytes)),
-    });
+    for dir in partitions.dirs().iter() {
+        let offline = dir.health.failure().is_some();
+        let space = partitions.disk().space(&dir.path).ok().filter(|_| !offline);
+        page.log_dir(&LogDirSample {
+            dir: &dir.path.to_string_lossy(),
+            offline,
+            space_bytes: space.map(|space| (space.free_bytes, space.total_bytes)),
+        });
+    }
+    for dir in partitions.dirs().missing() {
+        page.log_dir(&LogDirSample { dir: &dir.to_string_lossy(), offline: true, space_bytes: None });
+    }
 }
 
 fn in_sync(topic: &TopicReplicas, state: &PartitionState) -> InSyncSample {

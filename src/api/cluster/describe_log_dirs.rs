@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::api::{Broker, Refused, RequestContext};
 use crate::base::{Offset, PartitionIndex};
 use crate::host::task;
-use crate::replica::Partitions;
+use crate::replica::{self, Partition, Partitions};
 use crate::wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
@@ -32,8 +32,10 @@ pub struct ReplicaSize {
     pub topic: std::sync::Arc<str>,
     pub partition: PartitionIndex,
     pub size_bytes: u64,
-    /// How far the replica's end is behind the high watermark; 0 for a leader.
+    /// How far the replica's end is behind the high watermark, 0 for a leader; how far a copy's end is behind the replica's.
     pub offset_lag: Offset,
+    /// It is a copy on its way to this directory.
+    pub is_future: bool,
 }
 
 /// Which replicas a client asks for; everything when it names no topics.
@@ -64,35 +66,77 @@ pub async fn handle(
 ) -> Result<DescribeLogDirsResponse, Refused> {
     let partitions = broker.partitions.clone();
     // Asks every log for its size: opens those that nobody used yet.
-    let dir = task::blocking(move || log_dir(&partitions)).await;
-    Ok(answer(vec![dir], &request))
+    let dirs = task::blocking(move || log_dirs(&partitions)).await;
+    Ok(answer(dirs, &request))
 }
 
-fn log_dir(partitions: &Partitions) -> LogDir {
-    let mut replicas = Vec::new();
+fn log_dirs(partitions: &Partitions) -> Vec<LogDir> {
+    let mut replicas: Vec<Vec<ReplicaSize>> = Vec::new();
+    replicas.resize_with(partitions.dirs().iter().count(), Vec::new);
     for topic in partitions.topics() {
-        for partition in topic.partitions.iter().flatten() {
-            let name = &partition.identity.topic_partition;
-            let view = partition.view();
-            let size_bytes = view.as_ref().map_or(0, |view| view.size_bytes());
-            // What a follower knows of the leader's log is its high watermark.
-            let lag = view.map_or(0, |view| partition.high_watermark().saturating_sub(view.log_end_offset));
-            replicas.push(ReplicaSize {
-                topic: name.topic.clone(),
-                partition: name.partition,
-                size_bytes,
-                offset_lag: lag.max(0),
-            });
+        for partition in topic.partitions.iter().flatten().filter(|partition| !partition.is_missing()) {
+            for (dir, replica) in [Some(current(partition)), future(partition)].into_iter().flatten() {
+                if let Some(replicas) = replicas.get_mut(dir) {
+                    replicas.push(replica);
+                }
+            }
         }
     }
+    let here = partitions.dirs().iter().zip(replicas);
+    let missing = partitions.dirs().missing().iter().map(|path| LogDir::offline(path.display().to_string()));
+    here.map(|(dir, replicas)| log_dir(partitions, dir, replicas)).chain(missing).collect()
+}
+
+/// With the place of its directory.
+fn current(partition: &Partition) -> (usize, ReplicaSize) {
+    let name = &partition.identity.topic_partition;
+    let view = partition.view();
+    let size_bytes = view.as_ref().map_or(0, |view| view.size_bytes());
+    // What a follower knows of the leader's log is its high watermark.
+    let lag = view.map_or(0, |view| partition.high_watermark().saturating_sub(view.log_end_offset));
+    let replica = ReplicaSize {
+        topic: name.topic.clone(),
+        partition: name.partition,
+        size_bytes,
+        offset_lag: lag.max(0),
+        is_future: false,
+    };
+    (partition.log_dir().index(), replica)
+}
+
+fn future(partition: &Partition) -> Option<(usize, ReplicaSize)> {
+    let future = partition.future()?;
+    let name = &partition.identity.topic_partition;
+    let end = partition.view().map_or(future.log_end_offset, |view| view.log_end_offset);
+    let replica = ReplicaSize {
+        topic: name.topic.clone(),
+        partition: name.partition,
+        size_bytes: future.size_bytes,
+        offset_lag: end.saturating_sub(future.log_end_offset),
+        is_future: true,
+    };
+    Some((future.dir, replica))
+}
+
+fn log_dir(partitions: &Partitions, dir: &replica::LogDir, replicas: Vec<ReplicaSize>) -> LogDir {
+    let path = dir.path.display().to_string();
+    if dir.health.failure().is_some() {
+        return LogDir::offline(path);
+    }
     let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-    let space = partitions.disk().space(partitions.log_dir()).ok();
+    let space = partitions.disk().space(&dir.path).ok();
     LogDir {
-        path: partitions.log_dir().display().to_string(),
-        offline: partitions.failure().is_some(),
+        path,
+        offline: false,
         total_bytes: space.map_or(-1, |space| bytes(space.total_bytes)),
         usable_bytes: space.map_or(-1, |space| bytes(space.free_bytes)),
         replicas,
+    }
+}
+
+impl LogDir {
+    fn offline(path: String) -> LogDir {
+        LogDir { path, offline: true, total_bytes: -1, usable_bytes: -1, replicas: Vec::new() }
     }
 }
 
@@ -110,7 +154,7 @@ fn result(dir: LogDir, wanted: &Wanted) -> DescribeLogDirsResult {
             partition_index: replica.partition,
             partition_size: i64::try_from(replica.size_bytes).unwrap_or(i64::MAX),
             offset_lag: replica.offset_lag,
-            is_future_key: false,
+            is_future_key: replica.is_future,
         });
     }
     let topics = topics.into_iter().map(|(name, mut partitions)| {
@@ -139,6 +183,7 @@ mod tests {
             partition,
             size_bytes,
             offset_lag: 0,
+            is_future: false,
         };
         let replicas = vec![replica("b", 0, 7), replica("a", 1, 70), replica("a", 0, 0)];
         vec![LogDir { path: "/d".into(), offline: false, total_bytes: 10, usable_bytes: 5, replicas }]

@@ -1,5 +1,6 @@
 //! APIs about the cluster itself: its nodes, its quorum, its features, its disks, and where coordinators are.
 
+pub mod alter_replica_log_dirs;
 pub mod api_versions;
 pub mod describe_acls;
 pub mod describe_cluster;

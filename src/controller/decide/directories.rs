@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::elections::after_directory_failed;
+use super::elections::{Event, after, after_directory_failed};
 use super::rules::Rules;
 use super::{Decision, Draft};
 use crate::base::{BrokerId, ErrorCode, PartitionIndex, TopicId};
@@ -53,6 +53,10 @@ pub fn assign_directories(
     if !failed.is_empty() {
         // What was just said to lie in a failed directory leaves its in-sync set.
         draft.extend(after_directory_failed(&draft.image, rules, broker, &failed));
+    }
+    if !draft.records.is_empty() && draft.image.is_active(broker) {
+        // What was not led because its directory was not there can be led now.
+        draft.extend(after(&draft.image, rules, Event::Returned(broker)));
     }
     Decision { records: draft.records, reply: Ok(reply) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::elections::{Event, after};
+use super::elections::{Event, after, after_directory_failed};
 use super::features::{initial_features, reason_against_broker};
 use super::rules::Rules;
 use super::{Decision, Draft, Refusal};
@@ -87,6 +87,7 @@ fn begin_incarnation(draft: &mut Draft, rules: &Rules<'_>, asked: &Registration,
             if stopped_cleanly || !holds(Rule::UncleanRestartLeaves) { Event::Left(id) } else { Event::LostData(id) };
         draft.extend(after(&draft.image, rules, event));
     }
+    let before = draft.image.broker(id).map(|known| known.directories.clone()).unwrap_or_default();
     let epoch = draft.image.offset.saturating_add(1);
     let broker = BrokerRegistration { epoch, fenced: !alone, in_controlled_shutdown: false, ..asked.broker.clone() };
     draft.push(MetadataRecord::Broker(broker));
@@ -94,6 +95,11 @@ fn begin_incarnation(draft: &mut Draft, rules: &Rules<'_>, asked: &Registration,
         // After a restart an epoch must not name two different ends of one log (KIP-101).
         if draft.image.leads_something(id) {
             draft.push(MetadataRecord::LeadershipRenewed { leader: id });
+        }
+        // What lies in a directory that it has no more waits for that.
+        let gone: Vec<uuid::Uuid> = before.into_iter().filter(|one| !asked.broker.directories.contains(one)).collect();
+        if !gone.is_empty() {
+            draft.extend(after_directory_failed(&draft.image, rules, id, &gone));
         }
         draft.extend(after(&draft.image, rules, Event::Returned(id)));
     }

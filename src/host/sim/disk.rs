@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::os::fd::RawFd;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -32,6 +32,8 @@ struct State {
     writes_until_cut: Option<u64>,
     syncs_until_failure: Option<u64>,
     renames_fail: bool,
+    /// Directories whose device answers nothing but errors.
+    broken: Vec<PathBuf>,
     descriptors_are_out: bool,
     capacity_bytes: u64,
     locked: Vec<usize>,
@@ -51,6 +53,7 @@ impl SimDisk {
                 writes_until_cut: None,
                 syncs_until_failure: None,
                 renames_fail: false,
+                broken: Vec::new(),
                 descriptors_are_out: false,
                 capacity_bytes: u64::MAX,
                 locked: Vec::new(),
@@ -88,6 +91,15 @@ impl SimDisk {
     /// Makes renaming fail, or work again.
     pub fn fail_renames(&self, fail: bool) {
         self.state.lock().renames_fail = fail;
+    }
+
+    /// Breaks the device under a directory, or mends it: whatever is asked of what lies there fails.
+    pub fn break_device(&self, dir: &Path, is_broken: bool) {
+        let broken = &mut self.state.lock().broken;
+        broken.retain(|known| known != dir);
+        if is_broken {
+            broken.push(dir.to_owned());
+        }
     }
 
     /// Makes everything that needs a descriptor fail with EMFILE, or work again.
@@ -143,6 +155,10 @@ fn not_found() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
+fn device_failed() -> io::Error {
+    io::Error::other("the simulated device failed")
+}
+
 fn power_is_off() -> io::Error {
     io::Error::other("the simulated power is off")
 }
@@ -193,6 +209,10 @@ impl State {
         Ok((self.find(path.parent().unwrap_or(Path::new("/")))?, name))
     }
 
+    fn check_device(&self, path: &Path) -> io::Result<()> {
+        if self.broken.iter().any(|broken| path.starts_with(broken)) { Err(device_failed()) } else { Ok(()) }
+    }
+
     fn take_descriptor(&self) -> io::Result<()> {
         if self.descriptors_are_out { Err(rustix::io::Errno::MFILE.into()) } else { Ok(()) }
     }
@@ -228,6 +248,7 @@ impl Disk for SimDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state()?;
         state.take_descriptor()?;
+        state.check_device(path)?;
         let (parent, name) = state.find_parent(path)?;
         let id = match (state.child(parent, &name)?, mode) {
             (None, OpenMode::Read | OpenMode::ReadWrite) => return Err(not_found()),
@@ -248,11 +269,13 @@ impl Disk for SimDisk {
         };
         state.file(id)?;
         let writable = mode != OpenMode::Read;
-        Ok(Arc::new(SimFile { state: Arc::clone(&self.state), id, life: state.life, writable }))
+        let path = path.to_owned();
+        Ok(Arc::new(SimFile { state: Arc::clone(&self.state), id, path, life: state.life, writable }))
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state()?;
+        state.check_device(path)?;
         let mut id = ROOT;
         for name in names(path) {
             id = match state.child(id, &name)? {
@@ -272,6 +295,7 @@ impl Disk for SimDisk {
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         let mut state = self.state()?;
         state.take_descriptor()?;
+        state.check_device(path)?;
         let id = state.find(path)?;
         let entries = state.dir(id)?.seen.clone();
         let entry = |(name, id): (String, usize)| match state.nodes.get(id) {
@@ -287,6 +311,8 @@ impl Disk for SimDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state()?;
+        state.check_device(from)?;
+        state.check_device(to)?;
         let (from_dir, from_name) = state.find_parent(from)?;
         let (to_dir, to_name) = state.find_parent(to)?;
         let id = state.child(from_dir, &from_name)?.ok_or_else(not_found)?;
@@ -296,7 +322,7 @@ impl Disk for SimDisk {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
         if state.renames_fail {
-            return Err(io::Error::other("the simulated device failed"));
+            return Err(device_failed());
         }
         state.atomic_change()?;
         state.dir(from_dir)?.seen.remove(&from_name);
@@ -306,6 +332,7 @@ impl Disk for SimDisk {
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state()?;
+        state.check_device(path)?;
         let (parent, name) = state.find_parent(path)?;
         let id = state.child(parent, &name)?.ok_or_else(not_found)?;
         state.file(id)?;
@@ -316,6 +343,7 @@ impl Disk for SimDisk {
 
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state()?;
+        state.check_device(path)?;
         let (parent, name) = state.find_parent(path)?;
         let id = state.child(parent, &name)?.ok_or_else(not_found)?;
         state.dir(id)?;
@@ -327,6 +355,7 @@ impl Disk for SimDisk {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state()?;
         state.take_descriptor().map_err(not_opened)?;
+        state.check_device(path)?;
         let id = state.find(path).map_err(not_opened)?;
         state.atomic_change()?;
         let dir = state.dir(id)?;
@@ -342,6 +371,7 @@ impl Disk for SimDisk {
 
     fn lock_dir(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let mut state = self.state()?;
+        state.check_device(path)?;
         let id = state.find(path)?;
         if state.locked.contains(&id) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -370,6 +400,8 @@ impl Drop for DirLock {
 struct SimFile {
     state: Arc<Mutex<State>>,
     id: usize,
+    /// Where it was opened.
+    path: PathBuf,
     life: u64,
     writable: bool,
 }
@@ -383,6 +415,7 @@ impl fmt::Debug for SimFile {
 impl SimFile {
     fn state(&self) -> io::Result<MutexGuard<'_, State>> {
         let state = self.state.lock();
+        state.check_device(&self.path)?;
         if state.life == self.life { Ok(state) } else { Err(power_is_off()) }
     }
 
@@ -465,7 +498,7 @@ impl DiskFile for SimFile {
                 let file = state.file(self.id)?;
                 file.unsynced.clear();
                 file.seen.clone_from(&file.durable);
-                return Err(io::Error::other("the simulated device failed"));
+                return Err(device_failed());
             }
         }
         state.file(self.id)?.sync();

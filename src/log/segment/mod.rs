@@ -36,11 +36,26 @@ const PENDING_MAX: usize = 1024;
 
 /// What all segments of one partition share.
 pub(super) struct Home {
-    pub dir: PathBuf,
+    /// Changes when the directory is renamed while it is in use.
+    pub dir: RwLock<Arc<Path>>,
     pub files: Arc<FileCache>,
     pub index_interval_bytes: AtomicU32,
     /// The directory is somebody else's or nobody's now: nothing in it is opened any more.
     pub retired: AtomicBool,
+}
+
+impl Home {
+    pub fn dir(&self) -> Arc<Path> {
+        Arc::clone(&self.dir.read())
+    }
+
+    /// Renames the directory. Whoever opens a file meanwhile finds it under the old name or under the new one.
+    pub fn rename(&self, to: &Path) -> Result<(), LogError> {
+        let mut dir = self.dir.write();
+        self.files.disk().rename(&dir, to).context("rename", &dir)?;
+        *dir = to.into();
+        Ok(())
+    }
 }
 
 pub struct Segment {
@@ -174,7 +189,7 @@ impl Segment {
         if self.deleted.load(Ordering::Acquire) {
             name.push_str(DELETED);
         }
-        self.home.dir.join(name)
+        self.home.dir.read().join(name)
     }
 
     fn interval(&self) -> u64 {
@@ -243,7 +258,7 @@ impl Segment {
         let disk = self.home.files.disk();
         let mut renamed = Vec::new();
         for kind in [LOG, INDEX, TIME_INDEX, names::TXN_INDEX, names::SNAPSHOT] {
-            let from = self.home.dir.join(names::offset_file(self.base_offset, kind));
+            let from = self.home.dir().join(names::offset_file(self.base_offset, kind));
             let to = suffixed(&from, DELETED);
             match disk.rename(&from, &to) {
                 Ok(()) => renamed.push(to),

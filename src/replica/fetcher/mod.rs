@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::base::BrokerId;
 use crate::host::{Clock, task};
-use crate::replica::flusher::Flusher;
+use crate::replica::lanes::Flusher;
 use crate::replica::partition_follow::Files;
 use crate::replica::partitions::Partitions;
 use crate::replica::role::{Common, Gathered, Role};

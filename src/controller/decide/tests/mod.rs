@@ -5,6 +5,7 @@ mod brokers;
 mod create_partitions;
 mod create_topics;
 mod delete_topics;
+mod directories;
 mod elections;
 mod heartbeat;
 mod internal_topics;

@@ -60,7 +60,7 @@ pub static KEYS: &[Key] = keys! {
     "log.dir.failure.timeout.ms" Long "30000" [AtLeast(1)] ReadOnly:
         "How long a broker runs on without telling the controller about a failed directory.";
     "log.dirs" List null [Some] ReadOnly:
-        "Data directory; Kafka takes several, separated by commas, this version one.";
+        "Data directories, one for each disk; the first holds the metadata where metadata.log.dir is not set.";
     "log.flush.interval.messages" Long "9223372036854775807" [AtLeast(1)] ClusterWide:
         "Sync a partition to disk after this many records.";
     "log.flush.interval.ms" Long null [Any] ClusterWide:
