@@ -14,7 +14,7 @@ use super::file_cache::FileCache;
 use super::producers::{ProducerEntry, Producers};
 use super::segment::{Home, SEGMENT_BYTES_MAX, Segment};
 use super::view::LogView;
-use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, Offset, ProducerId, TimestampMs, TopicId, TopicPartition};
 use crate::host::Host;
 use crate::metadata::config::LogConfig;
 
@@ -82,8 +82,12 @@ pub struct Log {
     /// The directory itself is new in the log directory.
     pub(super) dir_unsynced: bool,
     pub(super) metadata_unsynced: bool,
+    /// Something was cut away that a power cut could bring back.
+    pub(super) cut_unsynced: bool,
     /// Bytes of a failed write may stand behind the last batch.
     pub(super) tail_is_dirty: bool,
+    /// Comes before everything else that changes the files or looks at the producers.
+    pub(super) unfinished_cut: Option<super::shorten::Cut>,
 }
 
 impl Log {
@@ -185,6 +189,11 @@ impl Log {
     /// The producers that are remembered, in no order.
     pub fn producers(&self) -> impl Iterator<Item = &ProducerEntry> {
         self.producers.iter()
+    }
+
+    /// Whether it has a batch of the producer, as far as is remembered.
+    pub fn knows_producer(&self, producer_id: ProducerId) -> bool {
+        self.producers.knows(producer_id)
     }
 
     /// Forgets producers that have been silent for longer than `expiration_ms` (`producer.id.expiration.ms`); how many.

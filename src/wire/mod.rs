@@ -10,6 +10,7 @@ pub mod client;
 mod client_requests;
 pub mod decode;
 pub mod encode;
+pub mod envelope;
 pub mod extended;
 pub mod fetch_response;
 pub mod frame;
