@@ -1,5 +1,7 @@
 //! A run in a process of its own: nothing of an earlier run is left in it, and whatever it does, the others go on.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a child tells its parent by its standard output")]
+
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc;

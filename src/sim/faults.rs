@@ -196,12 +196,12 @@ impl Faults {
 
     /// Starts every process again that ended by itself, as an operator's service manager would.
     pub async fn raise_the_dead(&self) {
-        for at in 0..NODES {
+        for (at, name) in NAMES.iter().enumerate() {
             if let Some(Stage::Ended(why)) = self.cluster.stage(at) {
                 let history = &self.cluster.history;
-                history.note(&format!("{} had ended: {why:?}", NAMES[at]));
+                history.note(&format!("{name} had ended: {why:?}"));
                 if let Some(why) = why.filter(|_| history.counted("full disks") == 0) {
-                    history.violated(format!("{} cannot go on: {why}", NAMES[at]));
+                    history.violated(format!("{name} cannot go on: {why}"));
                 }
                 self.cluster.crash(at, Crash::Process).await;
                 self.cluster.start(at);

@@ -259,10 +259,10 @@ impl World {
     /// For a violation of liveness.
     fn state(&self) -> String {
         let mut lines = Vec::new();
-        for at in 0..NODES {
+        for (at, name) in NAMES.iter().enumerate() {
             let stage = self.cluster.stage(at);
             let Some(broker) = self.cluster.broker(at) else {
-                lines.push(format!("{} {stage:?}", NAMES[at]));
+                lines.push(format!("{name} {stage:?}"));
                 continue;
             };
             let image = broker.image();
@@ -281,10 +281,8 @@ impl World {
                 }
             }
             let leads = broker.controller.quorum().leadership().borrow().clone();
-            lines.push(format!(
-                "{} {stage:?} image {} active {active:?} quorum {leads:?} {behind:?}",
-                NAMES[at], image.offset
-            ));
+            let offset = image.offset;
+            lines.push(format!("{name} {stage:?} image {offset} active {active:?} quorum {leads:?} {behind:?}"));
         }
         lines.join("; ")
     }

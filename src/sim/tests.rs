@@ -1,6 +1,8 @@
 //! Batches of seeds. `BARNABAS_SEED=17` runs that one alone and shows what happened; `BARNABAS_SEEDS=2000` runs so many, from
 //! `BARNABAS_FROM` on; `BARNABAS_LOG=info` shows what the nodes log, too.
 
+#![expect(clippy::print_stdout, reason = "what was found is told to whoever runs the tests")]
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +12,7 @@ use super::run::{Report, Setup};
 use crate::base::rules::{self, Rule};
 
 /// Seeds of a usual test run.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 16;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
@@ -114,11 +116,8 @@ fn every_protection_that_is_switched_off_is_missed() {
 
 #[test]
 fn the_same_seed_twice_is_the_same_run() {
-    for seed in [1, 2] {
-        let [one, other] = [(), ()].map(|()| run_apart(Setup { seed, without: None }, false));
-        assert_eq!(one.trace, other.trace, "seed {seed}");
-        assert_eq!((one.counts, one.simulated), (other.counts, other.simulated), "seed {seed}");
-    }
-    let another = run_apart(Setup { seed: 3, without: None }, false);
-    assert_ne!(run_apart(Setup { seed: 4, without: None }, false).trace, another.trace);
+    let [one, again, another] = [1, 1, 2].map(|seed| run_apart(Setup { seed, without: None }, false));
+    assert_eq!(one.trace, again.trace);
+    assert_eq!((&one.counts, one.simulated), (&again.counts, again.simulated));
+    assert_ne!(one.trace, another.trace);
 }
