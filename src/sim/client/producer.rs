@@ -31,6 +31,8 @@ pub struct Producer {
 struct Batch {
     values: Vec<Value>,
     sequence: i32,
+    /// The how many-th of its producer.
+    number: usize,
 }
 
 enum Verdict {
@@ -44,6 +46,7 @@ struct Work {
     id: Option<(i64, i16)>,
     next_value: u32,
     next_sequence: i32,
+    made: usize,
     /// Not acknowledged yet, oldest first.
     open: VecDeque<Batch>,
     refused: u32,
@@ -51,7 +54,7 @@ struct Work {
 
 impl Producer {
     pub async fn run(self) {
-        let mut work = Work { id: None, next_value: 0, next_sequence: 0, open: VecDeque::new(), refused: 0 };
+        let mut work = Work { id: None, next_value: 0, next_sequence: 0, made: 0, open: VecDeque::new(), refused: 0 };
         while !self.client.is_leaving() && (!self.client.is_finishing() || !work.open.is_empty()) {
             if self.idempotent && work.id.is_none() {
                 work.id = self.producer_id().await;
@@ -174,12 +177,15 @@ impl Producer {
     }
 
     fn make(&self, work: &mut Work) -> bool {
-        if self.client.is_finishing() {
+        // Brokers remember five batches of a producer: clients make no more behind one that has no answer, whatever became of those between.
+        let is_ahead = work.open.front().is_some_and(|oldest| work.made - oldest.number >= IN_FLIGHT_MAX);
+        if self.client.is_finishing() || is_ahead {
             return false;
         }
         let count = u32::try_from(self.client.dice.between(1..4)).unwrap();
         let values = (0..count).map(|at| Value { producer: self.number, number: work.next_value + at }).collect();
-        work.open.push_back(Batch { values, sequence: work.next_sequence });
+        work.open.push_back(Batch { values, sequence: work.next_sequence, number: work.made });
+        work.made += 1;
         work.next_value += count;
         work.next_sequence += i32::try_from(count).unwrap();
         true
