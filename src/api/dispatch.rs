@@ -11,7 +11,7 @@ use bytes::Bytes;
 use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
-use crate::api::peers::{ensure_topic, forward, peer_hello, raft};
+use crate::api::peers::{ensure_topic, forward, give_up_copies, look_at_copy, peer_hello, raft};
 use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, refused, topics, transactions};
 use crate::base::ErrorCode;
 use crate::telemetry::{Answered, Reason};
@@ -258,6 +258,12 @@ fn answer_node(
         PrivateApi::Forward => between_nodes!(broker, context, api, |held, asked| forward::handle(&held, &asked, body)),
         PrivateApi::EnsureTopic => {
             between_nodes!(broker, context, api, |held, _asked| ensure_topic::handle(&held, body))
+        }
+        PrivateApi::GiveUpCopies => {
+            between_nodes!(broker, context, api, |held, asked| give_up_copies::handle(&held, &asked, body))
+        }
+        PrivateApi::LookAtCopy => {
+            between_nodes!(broker, context, api, |held, _asked| look_at_copy::handle(&held, body))
         }
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `partition_log` | [`Log`], the owner's side; `open`, `reload`, `append`, `flush` and `shorten` hold its methods by purpose |
 //! | `view` | [`LogView`], the readers' side; `times` looks offsets up by time |
+//! | `damage` | whether a log still says what was written |
 //! | `segment/` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
 //! | `epochs`, `producers`, `retention` | pure: leader epochs, idempotent producers, what may be removed |
 //! | `producer_snapshot`, `partition_metadata`, `checkpoint_text`, `names` | file formats |
@@ -14,6 +15,7 @@
 mod append;
 mod checkpoint_text;
 pub mod checkpoints;
+mod damage;
 mod epochs;
 mod error;
 mod file_cache;
@@ -34,6 +36,7 @@ mod times;
 mod view;
 
 pub use append::{Appended, NewBatch};
+pub use damage::{Damage, DamageWalk, Looked};
 pub use epochs::{EpochStart, EpochTable};
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;

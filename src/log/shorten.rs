@@ -142,6 +142,23 @@ impl Log {
         self.reload_producers()
     }
 
+    /// Takes everything from byte `position` of a segment on away, where the batch at `offset` begins or should. Asks no index, and does not
+    /// look at what it cuts.
+    pub(super) fn truncate_at(&mut self, segment_base: Offset, position: u64, offset: Offset) -> Result<(), LogError> {
+        if self.segments.iter().all(|segment| segment.base_offset() != segment_base) {
+            return Ok(());
+        }
+        if position == 0 && self.segments.first().is_some_and(|first| first.base_offset() == segment_base) {
+            return self.truncate_fully_and_start_at(offset);
+        }
+        self.drop_last_from(segment_base.saturating_add(1))?;
+        self.active.truncate(offset, position)?;
+        self.tail_is_dirty = false;
+        self.active_first_timestamp = self.active.first_timestamp()?;
+        self.shrink_to(offset, position)?;
+        self.reload_producers()
+    }
+
     /// Removes the segments that begin at or behind `offset`.
     fn drop_last_from(&mut self, offset: Offset) -> Result<(), LogError> {
         let keep = self.segments.partition_point(|segment| segment.base_offset() < offset).max(1);

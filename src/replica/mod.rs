@@ -9,10 +9,12 @@
 //! | `partitions` | the table |
 //! | `fetcher/`, `isr` | drivers: fetching from leaders, proposing in-sync sets |
 //! | `flusher`, `journal/`, `maintenance` | the disk |
+//! | `scrub`, `damage`, `rebuild` | looking for copies that are not what was written, knowing of them, making them whole |
 
 mod ack;
 mod append_rules;
 mod checkpoints;
+mod damage;
 #[cfg(test)]
 mod deletion_tests;
 mod dir_health;
@@ -35,9 +37,11 @@ mod partition_acks;
 mod partition_follow;
 mod partition_lead;
 mod partitions;
+mod rebuild;
 #[cfg(test)]
 mod replication_tests;
 mod role;
+mod scrub;
 mod strays;
 mod sync_wait;
 mod tail;
@@ -46,6 +50,7 @@ mod waiter;
 
 pub use ack::{AckFailure, AckTicket, AckWait};
 pub use checkpoints::Checkpoints;
+pub use damage::{Confirmed, CopySeen};
 pub use dir_health::DirHealth;
 pub use error::PartitionError;
 pub use fetcher::{FetchFailed, FetcherOptions, Fetchers, ReplicaFetch};
@@ -56,6 +61,8 @@ pub use maintenance::{Maintenance, MaintenanceIntervals};
 pub use partition::{Checkpointed, Partition, SyncMark};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
+pub use rebuild::{CareFailed, CopyCare, GiveUpAnswers, GivenUp, Rebuilder};
 pub use role::{ReplicaOptions, Role};
+pub use scrub::{ScrubOptions, Scrubber};
 pub use sync_wait::{SyncWait, Unanswered};
 pub use waiter::{Waiter, Waiters};

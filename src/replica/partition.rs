@@ -19,6 +19,7 @@ use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
+use crate::replica::damage::DamageMark;
 use crate::replica::dir_health::DirHealth;
 use crate::replica::error::PartitionError;
 use crate::replica::partition_acks::PendingAcks;
@@ -96,6 +97,7 @@ pub struct Partition {
     pub(super) unjournaled: AtomicBool,
     /// How often the log was cut. Changes under the lock of `slot`.
     pub(super) cuts: AtomicU64,
+    pub(super) damage: DamageMark,
     durable_below: AtomicI64,
     /// Used by the flusher, and when the log is cut.
     sync_mark: Mutex<Option<SyncMark>>,
@@ -140,6 +142,7 @@ impl Partition {
             journaled: AtomicBool::new(false),
             unjournaled: AtomicBool::new(false),
             cuts: AtomicU64::new(0),
+            damage: DamageMark::default(),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             open_failed: AtomicBool::new(false),
@@ -279,6 +282,7 @@ impl Partition {
             return Err(PartitionError::Offline(reason.clone()));
         }
         if let Slot::Unopened(checkpointed) = **slot {
+            let led = self.is_leader();
             match self.open(checkpointed) {
                 Ok(log) => **slot = Slot::Open(log),
                 // Perhaps next time; or its directory could not be set aside.
@@ -286,6 +290,9 @@ impl Partition {
                     return Err(AppendError::Storage(error).into());
                 }
                 Err(error) => **slot = Slot::Offline(error.to_string().into(), checkpointed),
+            }
+            if led && !self.is_leader() {
+                return Err(PartitionError::NotLeader);
             }
         }
         match &mut **slot {
@@ -324,6 +331,16 @@ impl Partition {
                         log_end_offset = log.log_end_offset(),
                         "cut an incomplete tail off the log"
                     );
+                }
+                // After an unclean stop the controller has taken the copy out of all sets, at this node's registration.
+                if checkpointed.clean_shutdown && log.log_end_offset() < checkpointed.recovery_point {
+                    tracing::error!(
+                        partition = %self.identity.topic_partition,
+                        log_end_offset = log.log_end_offset(),
+                        log_end_offset_then = checkpointed.recovery_point,
+                        "the log is shorter than it was when it was closed: its end was damaged or lost"
+                    );
+                    self.note_short();
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let (start, end) = (log.log_start_offset(), log.log_end_offset());

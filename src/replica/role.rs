@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use crate::base::{BrokerId, LeaderEpoch};
 use crate::metadata::Image;
+use crate::replica::damage::Concerns;
 use crate::replica::flusher::FlushPolicy;
 use crate::replica::leader::Rules;
 use crate::replica::partition::Partition;
@@ -63,6 +64,8 @@ pub struct Common {
     pub growing: Gathered,
     /// Partitions that follow somebody else than before: see [`crate::replica::Fetchers`].
     pub following: Gathered,
+    /// Copies that are not what was written: see [`crate::replica::Rebuilder`].
+    pub concerns: Concerns,
     /// How fast replicas that catch up may be fetched from here, and by here.
     pub leader_throttle: Throttle,
     pub follower_throttle: Throttle,
@@ -79,6 +82,7 @@ impl Common {
             image: ArcSwap::from_pointee(Image::empty()),
             growing: Gathered::default(),
             following: Gathered::default(),
+            concerns: Concerns::default(),
             leader_throttle: Throttle::default(),
             follower_throttle: Throttle::default(),
             fenced: AtomicBool::new(false),

@@ -3,6 +3,7 @@
 
 mod bring_up;
 mod connection;
+mod copies;
 mod data_directory;
 mod follow;
 mod identity;

@@ -189,6 +189,7 @@ impl Node {
             log_dir,
             intervals: wiring::maintenance_intervals(&settings),
             fetcher_options: wiring::fetcher_options(&settings),
+            scrub_options: wiring::scrub_options(&settings),
             inter_broker_listener: listener,
             readiness: readiness.clone(),
             progress,

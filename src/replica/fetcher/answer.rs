@@ -45,11 +45,16 @@ pub(super) fn take(part: &Part, flusher: &Flusher) -> Taken {
         Ok(Some(taken)) => taken,
         Ok(None) => Taken::Failed,
         Err(FollowError::RoleChanged) => Taken::Gone,
+        // It is about to be cut, and then this is fetched again.
+        Err(FollowError::Damaged) => Taken::Failed,
         // That was said when it happened.
         Err(FollowError::Partition(PartitionError::Offline(_) | PartitionError::Append(AppendError::Storage(_)))) => {
             Taken::Failed
         }
         Err(error) => {
+            if matches!(error, FollowError::Corrupt { .. } | FollowError::Malformed(_)) {
+                part.partition.note_bad_answer();
+            }
             tracing::warn!(partition = %part.partition.identity.topic_partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             Taken::Failed
         }
@@ -66,6 +71,9 @@ fn take_over(part: &Part, flusher: &Flusher) -> Result<Option<Option<Offset>>, F
             return Ok(repair.map(|_| None));
         }
         error => {
+            if error == ErrorCode::KAFKA_STORAGE_ERROR {
+                partition.note_bad_answer();
+            }
             tracing::debug!(partition = %partition.identity.topic_partition, leader_epoch = epoch, %error, "the leader refuses a fetch");
             return Ok(None);
         }

@@ -62,7 +62,10 @@ impl Source {
                 continue;
             }
             match self.fetch(&wanted, now).await {
-                Ok(answer) => self.take_over(answer).await,
+                Ok(answer) => {
+                    self.note_answered(&wanted, &answer);
+                    self.take_over(answer).await;
+                }
                 Err(error) => {
                     self.session.reset();
                     tracing::debug!(leader = self.leader, %error, "a fetch was not answered; trying again");
@@ -195,6 +198,26 @@ impl Source {
             _ = &mut closed => answer.await,
         };
         answer.map(|answer| answer.with_session_id(0))
+    }
+
+    /// The leader knows now how far each of these copies goes.
+    fn note_answered(&self, wanted: &IndexMap<Key, Ask>, answer: &FetchResponse) {
+        if answer.error_code != 0 {
+            return;
+        }
+        let was_refused = |key: &Key| {
+            let topics = answer.responses.iter().filter(|topic| topic.topic_id == key.0.0);
+            let mut parts = topics.flat_map(|topic| &topic.partitions).filter(|part| part.partition_index == key.1);
+            parts.any(|part| part.error_code != 0 || part.diverging_epoch.end_offset >= 0)
+        };
+        for (key, ask) in wanted {
+            if let Some(followed) = self.partitions.get(key)
+                && followed.partition.is_damaged()
+                && !was_refused(key)
+            {
+                followed.partition.note_fetch_answered(ask.leader_epoch, ask.position.fetch_offset);
+            }
+        }
     }
 
     async fn take_over(&mut self, answer: FetchResponse) {

@@ -6,6 +6,7 @@ mod create_partitions;
 mod create_topics;
 mod delete_topics;
 mod elections;
+mod give_up;
 mod heartbeat;
 mod internal_topics;
 mod partition_change;
