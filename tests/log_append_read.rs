@@ -4,7 +4,6 @@ mod log_support;
 
 use barnabas::log::{AppendError, NewBatch, ReadError};
 use barnabas::records::{BatchHeader, Batches, Codec, crc_is_valid};
-use bytes::Bytes;
 use log_support::*;
 
 #[test]
@@ -191,15 +190,18 @@ fn a_follower_keeps_offsets_and_epochs_as_given() {
     let mut leader = bench.open();
     append_in(&mut leader, &batch(&["value 0", "value 1"]), 3).unwrap();
     append_in(&mut leader, &batch(&["value 2"]), 5).unwrap();
-    let bytes = Bytes::from(bench.sim.disk.content(&bench.segment(0, "log")).unwrap());
+    let bytes = bench.sim.disk.content(&bench.segment(0, "log")).unwrap();
     let other = Bench::new(2);
     let mut follower = other.open();
-    follower.append_as_follower(&bytes).unwrap();
+    let headers: Vec<BatchHeader> = Batches::new(&bytes).map(|batch| batch.unwrap().0).collect();
+    let short = follower.append_as_follower(&headers, &bytes[..100]);
+    assert!(matches!(short, Err(AppendError::Malformed(_))), "{short:?}");
+    follower.append_as_follower(&headers, &bytes).unwrap();
     assert_eq!(values(&follower), filled(0..3));
     assert_eq!(follower.epochs(), leader.epochs());
-    assert!(matches!(follower.append_as_follower(&bytes), Err(AppendError::UnexpectedOffset { got: 0, expected: 3 })));
-    assert!(matches!(follower.append_as_follower(&bytes.slice(..100)), Err(AppendError::UnexpectedOffset { .. })));
-    assert!(matches!(follower.append_as_follower(&Bytes::from_static(&[7; 90])), Err(AppendError::Malformed(_))));
+    let again = follower.append_as_follower(&headers, &bytes);
+    assert!(matches!(again, Err(AppendError::UnexpectedOffset { got: 0, expected: 3 })), "{again:?}");
+    assert!(matches!(follower.append_as_follower(&[], &[]), Err(AppendError::Malformed(_))));
 }
 
 #[test]

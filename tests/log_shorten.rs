@@ -2,8 +2,8 @@
 
 mod log_support;
 
-use barnabas::host::Disk;
 use barnabas::host::sim::Crash;
+use barnabas::host::{Disk, OpenMode};
 use barnabas::log::{LogError, OpenHow, ReadError, Reason};
 use barnabas::records::Codec;
 use log_support::*;
@@ -234,4 +234,141 @@ fn a_log_that_starts_anew_elsewhere_has_nothing_of_the_old_one() {
     log.close().unwrap();
     let (log, _) = bench.open_clean();
     assert_eq!(values(&log), filled(1000..1010));
+}
+
+/// Batches of many small records, so that few bytes lead far.
+fn append_dense(log: &mut barnabas::log::Log, batches: usize) {
+    for _ in 0..batches {
+        append(log, &batch(&["dense"; 40])).unwrap();
+    }
+}
+
+#[test]
+fn a_segment_that_was_cut_away_does_not_come_back_with_a_power_cut() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 150);
+    log.flush().unwrap();
+    log.close().unwrap();
+    let (mut log, _) = bench.open_clean();
+    let old = log.view().segments.last().unwrap().base_offset();
+    let first_end = log.view().segments[1].base_offset();
+    log.truncate_to(first_end - 30).unwrap();
+    append_dense(&mut log, 3);
+    assert!(log.log_end_offset() > old && log.segment_count() == 1, "it grows past the old segment in the first one");
+    log.flush().unwrap();
+    let (end, expected) = (log.log_end_offset(), values(&log));
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(first_end - 30);
+    assert_eq!((log.log_end_offset(), values(&log)), (end, expected));
+}
+
+#[test]
+fn a_cut_is_synced_by_the_next_flush_also_when_nothing_was_appended() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 150);
+    log.flush().unwrap();
+    log.truncate_to(20).unwrap();
+    log.flush().unwrap();
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(20);
+    assert_eq!(values(&log), filled(0..20));
+}
+
+#[test]
+fn a_snapshot_that_was_cut_away_does_not_come_back_with_a_power_cut() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    append(&mut log, &sequenced(7, 0, 0, 1)).unwrap();
+    append(&mut log, &sequenced(7, 0, 1, 1)).unwrap();
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    // The system wrote it back long ago.
+    let snapshot = bench.segment(2, "snapshot");
+    bench.sim.disk.open(&snapshot, OpenMode::ReadWrite).unwrap().sync_data().unwrap();
+    bench.sim.disk.sync_dir(&bench.dir()).unwrap();
+    log.truncate_to(1).unwrap();
+    append(&mut log, &batch(&["other"])).unwrap();
+    append(&mut log, &batch(&["more"])).unwrap();
+    log.flush().unwrap();
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (mut log, _) = bench.open_from(1);
+    assert_eq!(log.log_end_offset(), 3);
+    let again = append(&mut log, &sequenced(7, 0, 1, 1)).unwrap();
+    assert_eq!((again.base_offset, again.duplicate), (3, false), "it is not in the log");
+}
+
+/// What the machine lacks for a moment ends a cut in the middle.
+#[test]
+fn a_cut_that_was_interrupted_is_finished_before_anything_is_appended() {
+    for retried in [false, true] {
+        for to in [3, 1] {
+            let bench = bench_with(None, None);
+            let mut log = bench.open();
+            for sequence in 0..5 {
+                append(&mut log, &sequenced(7, 0, sequence, 1)).unwrap();
+            }
+            log.flush().unwrap();
+            bench.sim.disk.run_out_of_descriptors(true);
+            assert!(log.truncate_to(to).is_err_and(|error| error.is_passing()));
+            assert!(append(&mut log, &sequenced(7, 0, 5, 1)).is_err());
+            bench.sim.disk.run_out_of_descriptors(false);
+            if retried {
+                log.truncate_to(to).unwrap();
+            }
+            let end = log.log_end_offset();
+            assert_eq!(log.view().log_end_offset, end);
+            let appended = append(&mut log, &sequenced(7, 0, end as i32, 1)).unwrap();
+            assert_eq!((appended.base_offset, appended.duplicate), (end, false), "retried: {retried}, to {to}");
+            assert_eq!(values(&log).len() as i64, end + 1);
+            log.close().unwrap();
+            assert_eq!(values(&bench.open_clean().0).len() as i64, end + 1);
+        }
+    }
+}
+
+#[test]
+fn a_new_beginning_that_was_interrupted_is_finished_before_anything_is_appended() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 150);
+    log.flush().unwrap();
+    bench.sim.disk.run_out_of_descriptors(true);
+    assert!(log.truncate_fully_and_start_at(1000).is_err_and(|error| error.is_passing()));
+    assert!(append(&mut log, &batch(&["x"])).is_err());
+    bench.sim.disk.run_out_of_descriptors(false);
+    if log.log_end_offset() != 1000 {
+        log.truncate_fully_and_start_at(1000).unwrap();
+    }
+    fill(&mut log, 10);
+    log.close().unwrap();
+    let (log, _) = bench.open_clean();
+    assert_eq!(values(&log), filled(1000..1010));
+}
+
+#[test]
+fn an_epoch_that_was_cut_away_is_not_believed_of_what_came_in_its_place() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    for (epoch, batches) in [(0, 5), (3, 5)] {
+        for _ in 0..batches {
+            append_in(&mut log, &batch(&["x"]), epoch).unwrap();
+        }
+    }
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    log.truncate_to(5).unwrap();
+    for epoch in [2, 2, 2, 4] {
+        append_in(&mut log, &batch(&["y"]), epoch).unwrap();
+    }
+    log.flush().unwrap();
+    let expected = log.epochs().clone();
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(5);
+    assert_eq!((log.log_end_offset(), log.epochs()), (9, &expected));
 }

@@ -4,8 +4,6 @@
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::error::{AppendError, Context, LogError, is_disk_full};
 use super::names::LOG;
 use super::partition_log::{Log, reserved_bytes_of};
@@ -44,6 +42,9 @@ impl Log {
     ///
     /// A batch that is a duplicate of one of its producer's last five makes the whole call a duplicate. Nothing is synced.
     pub fn append(&mut self, batches: &[NewBatch<'_>], leader_epoch: LeaderEpoch) -> Result<Appended, AppendError> {
+        if self.unfinished_cut.is_some() {
+            self.finish_cut()?;
+        }
         if let Some(first) = self.judge_producers(batches)? {
             return Ok(self.duplicate(first, leader_epoch));
         }
@@ -70,23 +71,22 @@ impl Log {
         }
     }
 
-    /// Appends batches as a leader elsewhere has stored them: offsets and epochs as given. `bytes` are whole batches.
-    pub fn append_as_follower(&mut self, bytes: &Bytes) -> Result<Appended, AppendError> {
-        let mut headers = Vec::new();
+    /// Appends batches as a leader elsewhere has stored them: offsets and epochs as given. `bytes` are the whole batches that `headers`
+    /// were read from.
+    pub fn append_as_follower(&mut self, headers: &[BatchHeader], bytes: &[u8]) -> Result<Appended, AppendError> {
+        self.finish_cut()?;
         let mut expected = self.log_end_offset;
-        let mut rest: &[u8] = bytes;
-        while !rest.is_empty() {
-            let header = BatchHeader::parse(rest).map_err(|error| AppendError::Malformed(error.to_string()))?;
+        for header in headers {
             if header.base_offset < expected || header.last_offset_delta < 0 {
                 return Err(AppendError::UnexpectedOffset { got: header.base_offset, expected });
             }
-            let size = header.size_bytes();
-            let short = || AppendError::Malformed(format!("{} bytes of a batch of {size}", rest.len()));
-            rest = rest.get(size..).ok_or_else(short)?;
             expected = header.next_offset();
-            headers.push(header);
         }
-        self.write(&headers, &[IoSlice::new(bytes)])
+        let size: usize = headers.iter().map(BatchHeader::size_bytes).sum();
+        if size != bytes.len() {
+            return Err(AppendError::Malformed(format!("{} bytes where the headers say {size}", bytes.len())));
+        }
+        self.write(headers, &[IoSlice::new(bytes)])
     }
 
     /// The batch's first life, when one of them is a duplicate.
@@ -198,6 +198,7 @@ impl Log {
 
     /// Begins a new segment when `segment.ms` has passed by the wall clock since this one was begun and something is in it.
     pub fn roll_if_due(&mut self, now: TimestampMs) -> Result<bool, LogError> {
+        self.finish_cut()?;
         let limit = self.config.segment_ms.saturating_sub(self.roll_jitter_ms);
         if self.end_position == 0 || now.saturating_sub(self.active_since) <= limit {
             return Ok(false);

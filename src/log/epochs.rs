@@ -47,6 +47,17 @@ impl EpochTable {
         self.latest().is_none_or(|latest| latest < epoch) && self.assign(epoch, start_offset)
     }
 
+    /// Notes that a batch of `epoch` stands at `offset`. When a higher one is said to have begun by then, that was another history, and
+    /// so is what follows it. `false` when that is not so.
+    pub fn retract(&mut self, epoch: LeaderEpoch, offset: Offset) -> bool {
+        let higher = self.entries.partition_point(|entry| entry.epoch <= epoch);
+        let is_wrong = self.entries.get(higher).is_some_and(|entry| entry.start_offset <= offset);
+        if is_wrong {
+            self.entries.truncate(higher);
+        }
+        is_wrong
+    }
+
     fn is_news(&self, epoch: LeaderEpoch, start_offset: Offset) -> bool {
         self.entries.last().is_none_or(|last| last.epoch != epoch || start_offset < last.start_offset)
     }
@@ -142,6 +153,15 @@ mod tests {
         assert_eq!(epochs, table(&[(1, 0), (3, 7)]));
         assert!(epochs.assign(2, 4));
         assert_eq!(epochs, table(&[(1, 0), (2, 4)]));
+    }
+
+    #[test]
+    fn a_batch_of_a_lower_epoch_proves_higher_ones_wrong_that_had_begun() {
+        for (epoch, offset, left) in [(2, 9, 3), (2, 12, 1), (4, 15, 3), (4, 20, 2), (7, 30, 3), (1, 0, 0)] {
+            let mut epochs = table(&[(2, 0), (4, 10), (7, 20)]);
+            assert_eq!(epochs.retract(epoch, offset), left < 3, "{epoch} at {offset}");
+            assert_eq!(epochs.entries().len(), left, "{epoch} at {offset}");
+        }
     }
 
     #[test]

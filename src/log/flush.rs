@@ -17,6 +17,8 @@ pub struct FlushTargets {
     disk: Arc<dyn Disk>,
     files: Vec<FileTarget>,
     dirs: Vec<PathBuf>,
+    /// A cut becomes durable with this.
+    cut: bool,
     up_to: Offset,
     /// The log's `appended_bytes` then.
     appended_bytes: u64,
@@ -83,7 +85,7 @@ impl Log {
     pub fn flush_targets(&mut self) -> Result<FlushTargets, LogError> {
         let mut files = Vec::new();
         let mut dirs = Vec::new();
-        if self.log_end_offset > self.flushed {
+        if self.log_end_offset > self.flushed || self.cut_unsynced {
             files = self.unflushed_files()?;
             if self.metadata_unsynced {
                 let path = self.path(PARTITION_METADATA);
@@ -96,6 +98,7 @@ impl Log {
             disk: Arc::clone(&self.env.host.disk),
             files,
             dirs,
+            cut: std::mem::take(&mut self.cut_unsynced),
             up_to: self.log_end_offset,
             appended_bytes: self.appended_bytes,
         })
@@ -145,6 +148,7 @@ impl Log {
 
     /// The targets could not be opened for their sync.
     pub fn note_not_flushed(&mut self, targets: &FlushTargets) {
+        self.cut_unsynced |= targets.cut;
         for dir in &targets.dirs {
             let own = *dir == self.home.dir;
             self.names_unsynced |= own;
@@ -163,6 +167,7 @@ impl Log {
     /// Brings the side files up to what is flushed and moves the recovery point there, so that a crash costs no more than what
     /// came after. Waits for the device only when epochs have changed. Returns the recovery point.
     pub fn checkpoint(&mut self) -> Result<Offset, LogError> {
+        self.finish_cut()?;
         if self.recovery_point != self.flushed || self.must_save_epochs() {
             self.save_epochs()?;
             self.active.write_indexes()?;
@@ -179,6 +184,7 @@ impl Log {
     }
 
     fn close_files(&mut self) -> Result<(), LogError> {
+        self.finish_cut()?;
         if self.tail_is_dirty {
             self.active.cut_to_size().context("truncate", &self.active.path(LOG))?;
             self.tail_is_dirty = false;

@@ -125,7 +125,9 @@ impl Log {
             // Also when a former try made the directory and got no further: nothing was flushed into it yet.
             dir_unsynced: is_new || end.offset == 0,
             metadata_unsynced,
+            cut_unsynced: false,
             tail_is_dirty: false,
+            unfinished_cut: None,
         };
         if log.config.preallocate {
             // Its life before may have ended without giving it back.
@@ -354,6 +356,8 @@ impl<'a> Opening<'a> {
 
     fn note(&mut self, segment: &Segment, header: &BatchHeader) {
         segment.note(std::iter::once(header));
+        // The table may be older than the log's last cut.
+        self.epochs_unsaved |= self.epochs.retract(header.partition_leader_epoch, header.base_offset);
         self.epochs_unsaved |= self.epochs.advance(header.partition_leader_epoch, header.base_offset);
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::error::{Context, LogError};
 use super::names::{self, SNAPSHOT};
 use super::partition_log::{Log, reserved_bytes_of};
-use super::producers::Producers;
 use super::retention::{Reason, RetentionLimits, SegmentSummary, choose};
 use super::segment::Segment;
 use crate::base::{Offset, TimestampMs};
@@ -32,6 +31,7 @@ impl Log {
     /// Removes what the topic's retention lets go, below `high_watermark`. The log's start moves up with it. Also removes files
     /// whose delay is over.
     pub fn retain(&mut self, now: TimestampMs, high_watermark: Offset) -> Result<Vec<DeletedSegment>, LogError> {
+        self.finish_cut()?;
         self.remove_due(now)?;
         let deletes = self.config.cleanup.delete;
         let limits = RetentionLimits {
@@ -120,7 +120,11 @@ impl Log {
     /// Takes everything from `offset` on away; the next append gets `offset`, or the base offset of the batch that holds it.
     /// When the log ends before, only an epoch that was begun here and never got a record is forgotten: another leader may know nothing
     /// of it.
+    ///
+    /// After an error the log ends where it did, or where it should: what is left to do on the disk then is done before anything is
+    /// appended.
     pub fn truncate_to(&mut self, offset: Offset) -> Result<(), LogError> {
+        self.finish_cut()?;
         if offset >= self.log_end_offset {
             if Arc::make_mut(&mut self.epochs).truncate_from_end(self.log_end_offset) {
                 self.epochs_unsaved = true;
@@ -131,62 +135,115 @@ impl Log {
         if self.segments.first().is_none_or(|first| offset <= first.base_offset()) {
             return self.truncate_fully_and_start_at(offset);
         }
-        self.drop_last_from(offset)?;
-        let bytes = self.active.bytes();
-        let place = self.active.locate(offset, bytes)?;
-        let (end, position) = place.map_or((offset, bytes), |place| (offset.min(place.base_offset), place.position));
-        self.active.truncate(end, position)?;
-        self.tail_is_dirty = false;
-        self.active_first_timestamp = self.active.first_timestamp()?;
-        self.shrink_to(end, position)?;
-        self.reload_producers()
+        let (keep, end, position) = self.place_of_cut(offset)?;
+        let mut kept = self.segments.to_vec();
+        let dropped = kept.split_off(keep.min(kept.len()));
+        self.set_segments(kept);
+        self.shrink_to(end, position);
+        self.unfinished_cut = Some(Cut { dropped, stays: Stays::UpTo(position) });
+        self.finish_cut()
     }
 
     /// Takes everything from byte `position` of a segment on away, where the batch at `offset` begins or should. Asks no index, and does not
-    /// look at what it cuts.
+    /// look at what it cuts. After an error as with [`Log::truncate_to`].
     pub(super) fn truncate_at(&mut self, segment_base: Offset, position: u64, offset: Offset) -> Result<(), LogError> {
-        if self.segments.iter().all(|segment| segment.base_offset() != segment_base) {
+        self.finish_cut()?;
+        let Some(at) = self.segments.iter().position(|segment| segment.base_offset() == segment_base) else {
             return Ok(());
-        }
-        if position == 0 && self.segments.first().is_some_and(|first| first.base_offset() == segment_base) {
+        };
+        if position == 0 && at == 0 {
             return self.truncate_fully_and_start_at(offset);
         }
-        self.drop_last_from(segment_base.saturating_add(1))?;
-        self.active.truncate(offset, position)?;
-        self.tail_is_dirty = false;
-        self.active_first_timestamp = self.active.first_timestamp()?;
-        self.shrink_to(offset, position)?;
-        self.reload_producers()
-    }
-
-    /// Removes the segments that begin at or behind `offset`.
-    fn drop_last_from(&mut self, offset: Offset) -> Result<(), LogError> {
-        let keep = self.segments.partition_point(|segment| segment.base_offset() < offset).max(1);
-        let dropped: Vec<Arc<Segment>> = self.segments.iter().skip(keep).cloned().collect();
-        for segment in dropped.iter().rev() {
-            self.remove_segment(segment)?;
-        }
-        let kept: Vec<Arc<Segment>> = self.segments.iter().take(keep).cloned().collect();
+        let mut kept = self.segments.to_vec();
+        let dropped = kept.split_off(at + 1);
         self.set_segments(kept);
-        Ok(())
+        self.shrink_to(offset, position);
+        self.unfinished_cut = Some(Cut { dropped, stays: Stays::UpTo(position) });
+        self.finish_cut()
     }
 
-    fn remove_segment(&mut self, segment: &Segment) -> Result<(), LogError> {
-        for path in segment.mark_deleted()? {
-            remove_if_there(&*self.env.host.disk, &path)?;
+    /// Where the log would end after [`Log::truncate_to`].
+    pub fn end_when_cut_at(&self, offset: Offset) -> Result<Offset, LogError> {
+        if offset >= self.log_end_offset {
+            return Ok(self.log_end_offset);
         }
-        Ok(())
+        if self.segments.first().is_none_or(|first| offset <= first.base_offset()) {
+            return Ok(offset);
+        }
+        self.place_of_cut(offset).map(|(_, end, _)| end)
     }
 
-    fn shrink_to(&mut self, end: Offset, position: u64) -> Result<(), LogError> {
+    /// How many segments a cut leaves, the log's end afterwards, and the bytes of the last one. For an offset behind the first one's base.
+    fn place_of_cut(&self, offset: Offset) -> Result<(usize, Offset, u64), LogError> {
+        let keep = self.segments.partition_point(|segment| segment.base_offset() < offset).max(1);
+        let Some(last) = self.segments.get(keep - 1) else { return Ok((keep, offset, 0)) };
+        let bytes = if keep == self.segments.len() { self.end_position } else { last.bytes() };
+        let place = last.locate(offset, bytes)?;
+        Ok(place.map_or((keep, offset, bytes), |place| (keep, offset.min(place.base_offset), place.position)))
+    }
+
+    /// Takes everything away and goes on at `offset`, as a follower does whose leader's log begins behind this one's end. After an error
+    /// as with [`Log::truncate_to`].
+    pub fn truncate_fully_and_start_at(&mut self, offset: Offset) -> Result<(), LogError> {
+        self.finish_cut()?;
+        let dropped = self.segments.to_vec();
+        self.set_segments(vec![Arc::new(Segment::existing(&self.home, offset, 0, 0, 0))]);
+        self.active_since = self.now();
+        self.log_start_offset = offset;
+        self.epochs = Arc::default();
+        self.shrink_to(offset, 0);
+        self.epochs_unsaved = true;
+        self.flushed = offset;
+        self.unfinished_cut = Some(Cut { dropped, stays: Stays::Nothing });
+        self.finish_cut()
+    }
+
+    /// The log ends at `end` from now on, whatever is still to be done on the disk.
+    fn shrink_to(&mut self, end: Offset, position: u64) {
         self.log_end_offset = end;
         self.end_position = position;
         self.flushed = self.flushed.min(end);
         self.recovery_point = self.recovery_point.min(end);
         self.epochs_unsaved |= Arc::make_mut(&mut self.epochs).truncate_from_end(end);
-        self.drop_snapshots_behind(end)?;
         self.publish();
-        Ok(())
+    }
+
+    /// Does on the disk what is left of a cut. Harmless when there is nothing.
+    pub(super) fn finish_cut(&mut self) -> Result<(), LogError> {
+        let Some(mut cut) = self.unfinished_cut.take() else { return Ok(()) };
+        let done = self.carry_out(&mut cut);
+        if done.is_err() {
+            self.unfinished_cut = Some(cut);
+        }
+        done
+    }
+
+    /// Can be repeated from where it failed.
+    fn carry_out(&mut self, cut: &mut Cut) -> Result<(), LogError> {
+        // Until the next sync a power cut may bring back what goes now, beside what comes in its place.
+        self.names_unsynced = true;
+        self.cut_unsynced = true;
+        // The last first: whatever is left after a crash is a whole log.
+        while let Some(segment) = cut.dropped.last() {
+            for path in segment.mark_deleted()? {
+                remove_if_there(&*self.env.host.disk, &path)?;
+            }
+            cut.dropped.pop();
+        }
+        let snapshots_behind = match cut.stays {
+            Stays::UpTo(position) => {
+                self.active.truncate(self.log_end_offset, position)?;
+                self.log_end_offset
+            }
+            Stays::Nothing => {
+                self.active.make_file(reserved_bytes_of(&self.config))?;
+                Offset::MIN
+            }
+        };
+        self.tail_is_dirty = false;
+        self.active_first_timestamp = self.active.first_timestamp()?;
+        self.drop_snapshots_behind(snapshots_behind)?;
+        self.reload_producers()
     }
 
     fn drop_snapshots_behind(&mut self, end: Offset) -> Result<(), LogError> {
@@ -196,32 +253,22 @@ impl Log {
                 remove_if_there(&*self.env.host.disk, &path)?;
             }
         }
-        self.snapshot_offset = self.snapshot_offset.filter(|&at| at <= end);
-        self.previous_snapshot = self.previous_snapshot.filter(|&at| at <= end);
         Ok(())
     }
+}
 
-    /// Takes everything away and goes on at `offset`, as a follower does whose leader's log begins behind this one's end.
-    pub fn truncate_fully_and_start_at(&mut self, offset: Offset) -> Result<(), LogError> {
-        let segments: Vec<Arc<Segment>> = self.segments.iter().cloned().collect();
-        for segment in segments.iter().rev() {
-            self.remove_segment(segment)?;
-        }
-        let fresh = Arc::new(Segment::create(&self.home, offset, reserved_bytes_of(&self.config))?);
-        self.set_segments(vec![fresh]);
-        self.names_unsynced = true;
-        self.tail_is_dirty = false;
-        self.active_since = self.now();
-        self.active_first_timestamp = None;
-        self.log_start_offset = offset;
-        self.producers = Producers::default();
-        self.epochs = Arc::default();
-        self.epochs_unsaved = true;
-        self.shrink_to(offset, 0)?;
-        self.flushed = offset;
-        self.recovery_point = self.recovery_point.min(offset);
-        self.drop_snapshots_behind(Offset::MIN)
-    }
+/// What of a cut has not been done on the disk yet. In memory it is done.
+pub(super) struct Cut {
+    /// Ascending.
+    dropped: Vec<Arc<Segment>>,
+    stays: Stays,
+}
+
+enum Stays {
+    /// Of the youngest segment that is left, the bytes up to here.
+    UpTo(u64),
+    /// The log goes on in a new segment, whose file has to be made.
+    Nothing,
 }
 
 pub(super) fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<(), LogError> {

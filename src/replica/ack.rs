@@ -1,6 +1,7 @@
 //! Tickets of requests that wait until what they wrote is committed: one ticket per request, counting the partitions that have not
 //! reported yet, and remembering how each of them ended.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub struct AckTicket {
     claimed: AtomicU64,
     done: AtomicU64,
     /// Failures, and all claims with high numbers.
-    slow: Mutex<Vec<(usize, Result<(), AckFailure>)>>,
+    slow: Mutex<BTreeMap<usize, Result<(), AckFailure>>>,
     /// Some claim waits for other nodes and not only for this one's disk.
     waits_for_replicas: AtomicBool,
     waker: AtomicWaker,
@@ -54,7 +55,7 @@ impl AckTicket {
         if number < QUICK_CLAIMS {
             self.claimed.fetch_or(1 << number, Ordering::Relaxed);
         } else {
-            self.slow.lock().push((number, Err(AckFailure::TimedOut)));
+            self.slow.lock().insert(number, Err(AckFailure::TimedOut));
         }
         if waits_for_replicas {
             self.waits_for_replicas.store(true, Ordering::Relaxed);
@@ -66,11 +67,7 @@ impl AckTicket {
         if number < QUICK_CLAIMS && outcome.is_ok() {
             self.done.fetch_or(1 << number, Ordering::Relaxed);
         } else {
-            let mut slow = self.slow.lock();
-            match slow.iter_mut().find(|(other, _)| *other == number) {
-                Some(entry) => entry.1 = outcome,
-                None => slow.push((number, outcome)),
-            }
+            self.slow.lock().insert(number, outcome);
         }
         if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waker.wake();
@@ -105,13 +102,13 @@ impl AckTicket {
     }
 
     fn slow_outcome(&self, number: usize) -> Option<Result<(), AckFailure>> {
-        self.slow.lock().iter().find(|(other, _)| *other == number).map(|(_, outcome)| *outcome)
+        self.slow.lock().get(&number).copied()
     }
 
     /// Whether everything claimed has succeeded. Quick when nothing failed.
     pub fn has_succeeded(&self) -> bool {
         self.claimed.load(Ordering::Acquire) == self.done.load(Ordering::Acquire)
-            && self.slow.lock().iter().all(|(_, outcome)| outcome.is_ok())
+            && self.slow.lock().values().all(Result::is_ok)
     }
 
     fn is_done(&self) -> bool {

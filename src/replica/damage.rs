@@ -16,10 +16,9 @@ use crate::base::{LeaderEpoch, Offset, PartitionIndex, TopicId};
 use crate::host::Disk;
 use crate::log::{AppendError, Damage, DamageWalk, Log, LogError, LogView};
 use crate::replica::error::PartitionError;
-use crate::replica::flusher::Flusher;
 use crate::replica::follower::{LocalLog, Position};
 use crate::replica::partition::Partition;
-use crate::replica::partition_follow::FollowError;
+use crate::replica::partition_follow::{Files, FollowError};
 use crate::replica::partition_lead::Leading;
 use crate::replica::role::Role;
 
@@ -256,34 +255,45 @@ impl Partition {
     }
 
     /// Cuts the log where it is damaged, so that what belongs there is fetched again from the leader of `epoch`, who has it. Not while
-    /// anybody may count on this copy. `None`: there is nothing to cut any more. Blocks.
-    pub(super) fn cut_damage(&self, flusher: &Flusher, epoch: LeaderEpoch) -> Result<Option<Damage>, FollowError> {
-        self.unjournaled.store(true, Ordering::SeqCst);
-        // It may hold bytes that are about to be cut, and would write them again after a crash.
-        let cut = if flusher.empty_journal() { self.cut_now(epoch) } else { Err(FollowError::Journal) };
-        self.unjournaled.store(false, Ordering::SeqCst);
+    /// anybody may count on this copy. `None`: there is nothing to cut any more. The journal and the checkpoint files come first, as with
+    /// every cut. Blocks.
+    pub(super) fn cut_damage(&self, files: Files<'_>, epoch: LeaderEpoch) -> Result<Option<Damage>, FollowError> {
+        let begun = self.as_follower(epoch, |log| {
+            let damage = self.damage.inside(log)?;
+            Some((self.begin_cut(damage.offset), damage))
+        });
+        let Some((_cutting, damage)) = begun? else { return Ok(None) };
+        if !files.flusher.empty_journal() {
+            return Err(FollowError::Journal);
+        }
+        if !files.partitions.save_cut(&self.identity.topic_partition, damage.offset) {
+            return Err(FollowError::Checkpoints);
+        }
+        let cut = self.as_follower(epoch, |log| self.cut_damage_now(log, epoch, &damage))?;
         self.wake_everybody();
-        cut
+        match cut {
+            Some(Ok(())) => Ok(Some(damage)),
+            Some(Err(error)) => Err(self.storage(error)),
+            None => Err(FollowError::RoleChanged),
+        }
     }
 
-    fn cut_now(&self, epoch: LeaderEpoch) -> Result<Option<Damage>, FollowError> {
-        let cut: Result<Option<Damage>, Option<LogError>> = self.as_follower(epoch, |log| {
-            let Some(damage) = self.damage.inside(log) else { return Ok(None) };
-            if !self.is_out_of_sync(epoch) || !self.has_told(epoch) {
-                return Err(None);
-            }
-            let done = log.cut_damage(&damage);
-            self.note_cut(log.log_end_offset());
-            done.map_err(Some)?;
-            self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
-            self.damage.forget();
-            Ok(Some(damage))
-        })?;
-        match cut {
-            Ok(cut) => Ok(cut),
-            Err(None) => Err(FollowError::RoleChanged),
-            Err(Some(error)) => Err(self.storage(error)),
+    /// `None`: not under these circumstances.
+    fn cut_damage_now(&self, log: &mut Log, epoch: LeaderEpoch, damage: &Damage) -> Option<Result<(), LogError>> {
+        let is_known = self.damage.inside(log).as_ref() == Some(damage);
+        if !is_known || !self.is_out_of_sync(epoch) || !self.has_told(epoch) {
+            return None;
         }
+        let cut = log.cut_damage(damage);
+        // Also when it was interrupted: the log may end there all the same.
+        let end = log.log_end_offset();
+        self.note_cut(end);
+        self.fail_synced_above(end);
+        self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
+        if cut.is_ok() {
+            self.damage.forget();
+        }
+        Some(cut)
     }
 
     /// What the leader sent for the end of our log could not be used. Once is the network; twice is its disk.

@@ -19,7 +19,7 @@ use crate::metadata::Image;
 use crate::records::{BatchBuilder, BatchHeader, Codec};
 use crate::telemetry::Telemetry;
 
-fn new_world() -> World {
+pub(super) fn new_world() -> World {
     World::new(FlushPolicy::Sync, i64::MAX)
 }
 

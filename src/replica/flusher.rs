@@ -295,7 +295,7 @@ impl Rounds {
 
     fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
-        if partition.unjournaled.load(Ordering::SeqCst) {
+        if partition.unjournaled.load(Ordering::SeqCst) > 0 {
             return None;
         }
         let view = partition.open_view()?;

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 use crate::base::{BrokerId, ErrorCode, MonotonicMs, PartitionIndex, TopicId};
 use crate::host::{Clock, task};
-use crate::replica::leader::Proposal;
+use crate::replica::leader::{IsrChange, Proposal};
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
 use crate::replica::role::Common;
@@ -56,6 +56,7 @@ type Key = (TopicId, PartitionIndex);
 struct Outstanding {
     partition: Arc<Partition>,
     proposal: Proposal,
+    change: IsrChange,
     /// When it may be sent again.
     retry_at: MonotonicMs,
 }
@@ -114,8 +115,8 @@ impl IsrDriver {
             if self.resting.contains_key(&key) {
                 continue;
             }
-            if let Some(proposal) = partition.propose_isr() {
-                self.outstanding.insert(key, Outstanding { partition, proposal, retry_at: now });
+            if let Some((proposal, change)) = partition.propose_isr() {
+                self.outstanding.insert(key, Outstanding { partition, proposal, change, retry_at: now });
                 due.push(key);
             }
         }
@@ -145,8 +146,19 @@ impl IsrDriver {
         }
     }
 
+    /// The controller has made the change.
+    fn note_done(&self, key: Key) {
+        let metrics = &self.partitions.telemetry().replication;
+        match self.outstanding.get(&key).map(|one| one.change) {
+            Some(IsrChange::Shrinks) => metrics.isr_shrunk(),
+            Some(IsrChange::Expands) => metrics.isr_expanded(),
+            Some(IsrChange::Stays) | None => {}
+        }
+    }
+
     fn note_answer(&mut self, key: Key, answer: Result<(), ErrorCode>) {
-        let Err(error) = answer else { return };
+        let Err(error) = answer else { return self.note_done(key) };
+        self.partitions.telemetry().replication.isr_update_failed();
         let is_final = matches!(
             error,
             ErrorCode::INELIGIBLE_REPLICA | ErrorCode::OPERATION_NOT_ATTEMPTED | ErrorCode::INVALID_REQUEST

@@ -12,6 +12,8 @@
 //!
 //! A follower's fetch offset is what it has, and under `flush.policy = sync` what it has *durably*: it syncs before it fetches again.
 
+use std::cmp::Ordering;
+
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, LeaderEpoch, MonotonicMs, Offset};
 
@@ -96,6 +98,25 @@ pub struct Proposal {
     pub partition_epoch: i32,
     /// With the broker epoch each of them was last seen with; -1 for one that this leader knows from the metadata alone.
     pub isr: Vec<(BrokerId, i64)>,
+}
+
+/// What a proposal is for. It never does both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsrChange {
+    Shrinks,
+    Expands,
+    /// It ends a recovery.
+    Stays,
+}
+
+impl IsrChange {
+    pub fn between(before: usize, after: usize) -> IsrChange {
+        match after.cmp(&before) {
+            Ordering::Less => IsrChange::Shrinks,
+            Ordering::Greater => IsrChange::Expands,
+            Ordering::Equal => IsrChange::Stays,
+        }
+    }
 }
 
 /// Nobody has said yet.
@@ -352,10 +373,5 @@ impl Leader {
     pub fn lowest_start(&self, own: Offset, eligible: Eligible<'_>) -> Offset {
         let alive = self.followers.iter().filter(|follower| eligible(follower.id).is_some());
         alive.map(|follower| follower.log_start.unwrap_or(NO_OFFSET)).fold(own, Offset::min)
-    }
-
-    /// Each follower's end and whether it is caught up, for descriptions.
-    pub fn followers(&self) -> impl Iterator<Item = (BrokerId, Option<Offset>, Option<MonotonicMs>)> {
-        self.followers.iter().map(|follower| (follower.id, follower.log_end, follower.caught_up_ms))
     }
 }

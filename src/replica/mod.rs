@@ -23,6 +23,8 @@ mod durability_tests;
 mod error;
 mod fetcher;
 mod flusher;
+#[cfg(test)]
+mod follow_tests;
 pub mod follower;
 mod isr;
 pub mod journal;

@@ -9,7 +9,7 @@
 //! partition offline; it never takes the process down.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -93,8 +93,10 @@ pub struct Partition {
     dirty: AtomicBool,
     /// Whether the flush journal holds something that this partition's own files have not been synced for.
     pub(super) journaled: AtomicBool,
-    /// Whether the flush journal must not be used: the log is about to be cut.
-    pub(super) unjournaled: AtomicBool,
+    /// How many are about to cut the log: until they are done, the flush journal must not be used.
+    pub(super) unjournaled: AtomicUsize,
+    /// Where they will cut it: what the checkpoint files may say at most. Changes under the lock of `slot`.
+    pub(super) cutting_to: AtomicI64,
     /// How often the log was cut. Changes under the lock of `slot`.
     pub(super) cuts: AtomicU64,
     pub(super) damage: DamageMark,
@@ -140,7 +142,8 @@ impl Partition {
             flush_queued: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
             journaled: AtomicBool::new(false),
-            unjournaled: AtomicBool::new(false),
+            unjournaled: AtomicUsize::new(0),
+            cutting_to: AtomicI64::new(Offset::MAX),
             cuts: AtomicU64::new(0),
             damage: DamageMark::default(),
             durable_below: AtomicI64::new(0),
@@ -488,12 +491,14 @@ impl Partition {
 
     /// What the checkpoint files should say of this partition now.
     pub fn checkpoint(&self) -> Option<Checkpointed> {
-        match &*self.slot.lock() {
+        let slot = self.slot.lock();
+        let most = self.cutting_to.load(Ordering::Relaxed);
+        match &*slot {
             Slot::Open(log) => Some(Checkpointed {
                 clean_shutdown: false,
-                recovery_point: log.recovery_point(),
-                log_start_offset: Some(log.log_start_offset()),
-                high_watermark: self.high_watermark(),
+                recovery_point: log.recovery_point().min(most),
+                log_start_offset: Some(log.log_start_offset().min(most)),
+                high_watermark: self.high_watermark().min(most),
             }),
             Slot::Unopened(checkpointed) | Slot::Offline(_, checkpointed) => Some(*checkpointed),
             Slot::Retired => None,

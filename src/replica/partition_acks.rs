@@ -17,7 +17,7 @@ struct PendingAck {
     number: usize,
 }
 
-/// The claims that are open, oldest first.
+/// The claims that are open, the lowest first.
 #[derive(Default)]
 pub(super) struct PendingAcks {
     /// Wait for the high watermark, and the device if the policy says so.
@@ -82,6 +82,17 @@ impl Partition {
         self.wake_everybody();
     }
 
+    /// The log was cut: what lay behind its end will not be on the device. Nobody must wait for that, nor behind who does.
+    pub(super) fn fail_synced_above(&self, end: Offset) {
+        self.pending.synced.lock().retain(|ack| {
+            let stays = ack.below <= end;
+            if !stays {
+                ack.ticket.release(ack.number, Err(AckFailure::NotLeader));
+            }
+            stays
+        });
+    }
+
     pub(super) fn wake_everybody(&self) {
         self.waiters.wake_all();
         self.follower_waiters.wake_all();
@@ -93,7 +104,12 @@ fn push(pending: &mut VecDeque<PendingAck>, ack: PendingAck) {
     if pending.len() == pending.capacity() {
         pending.retain(|ack| Arc::strong_count(&ack.ticket) > 1);
     }
-    pending.push_back(ack);
+    // Nearly always the highest so far. One that is not must not wait for what may never come, as after a cut.
+    let at = match pending.back() {
+        Some(last) if last.below > ack.below => pending.partition_point(|other| other.below <= ack.below),
+        _ => pending.len(),
+    };
+    pending.insert(at, ack);
 }
 
 fn release(pending: &mut VecDeque<PendingAck>, below: Offset) {

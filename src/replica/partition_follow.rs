@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-
 use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
@@ -13,6 +11,7 @@ use crate::replica::error::PartitionError;
 use crate::replica::flusher::Flusher;
 use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
 use crate::replica::partition::Partition;
+use crate::replica::partitions::Partitions;
 use crate::replica::role::Role;
 
 /// Bytes written by one append, so that the lock is not held for long.
@@ -33,6 +32,8 @@ pub enum FollowError {
     Damaged,
     #[error("the flush journal cannot be emptied now")]
     Journal,
+    #[error("the checkpoint files cannot be written now")]
+    Checkpoints,
     #[error(transparent)]
     Partition(#[from] PartitionError),
 }
@@ -42,6 +43,13 @@ pub enum FollowError {
 pub struct LeaderSays {
     pub high_watermark: Offset,
     pub log_start_offset: Offset,
+}
+
+/// What has to agree before a log is cut.
+#[derive(Clone, Copy)]
+pub(super) struct Files<'a> {
+    pub(super) flusher: &'a Flusher,
+    pub(super) partitions: &'a Partitions,
 }
 
 impl Partition {
@@ -68,7 +76,7 @@ impl Partition {
     pub fn append_as_follower(
         &self,
         epoch: LeaderEpoch,
-        records: &Bytes,
+        records: &[u8],
         says: LeaderSays,
     ) -> Result<Offset, FollowError> {
         if self.damage.is_marked() {
@@ -80,8 +88,7 @@ impl Partition {
         let mut at = 0;
         while let Some(chunk) = next_chunk(rest, self.chunk_bytes_max()) {
             let bytes: usize = chunk.iter().map(BatchHeader::size_bytes).sum();
-            let slice = records.slice(at..at + bytes);
-            self.append_chunk(epoch, chunk, &slice)?;
+            self.append_chunk(epoch, chunk, records.get(at..at + bytes).unwrap_or_default())?;
             rest = rest.get(chunk.len()..).unwrap_or_default();
             at += bytes;
         }
@@ -93,7 +100,7 @@ impl Partition {
         self.config.load().segment_bytes.min(APPEND_BYTES_MAX)
     }
 
-    fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &Bytes) -> Result<(), FollowError> {
+    fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &[u8]) -> Result<(), FollowError> {
         let appended = self.as_follower(epoch, |log| {
             let (mut end, mut last_epoch) = (log.log_end_offset(), log.latest_epoch().unwrap_or(NO_LEADER_EPOCH));
             for header in headers {
@@ -101,7 +108,7 @@ impl Partition {
                     .map_err(|reason| FollowError::Misfit { offset: header.base_offset, reason })?;
                 (end, last_epoch) = (header.next_offset(), header.partition_leader_epoch);
             }
-            log.append_as_follower(bytes).map_err(|error| FollowError::Partition(error.into()))
+            log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))
         })?;
         if let Err(FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))) = &appended {
             self.note_storage(error);
@@ -135,88 +142,128 @@ impl Partition {
     }
 
     /// The leader of `epoch` says that its history has another end for our last epoch: cuts ours there. Blocks.
-    pub fn cut_to_divergence(
+    pub(super) fn cut_to_divergence(
         &self,
-        flusher: &Flusher,
+        files: Files<'_>,
         epoch: LeaderEpoch,
         leaders_epoch: LeaderEpoch,
         leaders_end: Offset,
-    ) -> Result<Repair, FollowError> {
-        self.repair(flusher, epoch, |log| Some(log.on_divergence(leaders_epoch, leaders_end)))
-            .map(|repair| repair.unwrap_or(Repair::CutTo(leaders_end)))
+    ) -> Result<(), FollowError> {
+        self.repair(files, epoch, |log| Some(log.on_divergence(leaders_epoch, leaders_end))).map(|_| ())
     }
 
     /// The leader of `epoch` has nothing at our end: begins again where its log begins, if nothing is lost by that. Blocks.
-    pub fn restart_if_out_of_range(
+    pub(super) fn restart_if_out_of_range(
         &self,
-        flusher: &Flusher,
+        files: Files<'_>,
         epoch: LeaderEpoch,
         leader_start: Offset,
     ) -> Result<Option<Repair>, FollowError> {
-        self.repair(flusher, epoch, |log| log.on_out_of_range(leader_start))
+        self.repair(files, epoch, |log| log.on_out_of_range(leader_start))
     }
 
     /// Before the first fetch from a leader of `epoch`: throws away a log that cannot be compared with a leader's. Blocks.
-    pub fn prepare_to_follow(&self, flusher: &Flusher, epoch: LeaderEpoch) -> Result<Option<Repair>, FollowError> {
+    pub(super) fn prepare_to_follow(
+        &self,
+        files: Files<'_>,
+        epoch: LeaderEpoch,
+    ) -> Result<Option<Repair>, FollowError> {
         if !self.common.options.rules.cuts_by_epoch {
             // Only in tests: what Kafka did before KIP-101.
             let high_watermark = self.high_watermark();
             return self
-                .repair(flusher, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
+                .repair(files, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
         }
-        self.repair(flusher, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
+        self.repair(files, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
     }
 
     /// The flush journal may hold bytes that are about to be cut, and would write them again after a crash. So it is emptied first, and
-    /// takes nothing of this partition until the cut is done and its file synced.
+    /// takes nothing of this partition until the cut is done and its file synced. The checkpoint files may say more than what will be
+    /// left: they are lowered first.
     fn repair(
         &self,
-        flusher: &Flusher,
+        files: Files<'_>,
         epoch: LeaderEpoch,
         choose: impl Fn(LocalLog<'_>) -> Option<Repair>,
     ) -> Result<Option<Repair>, FollowError> {
-        if self.as_follower(epoch, |log| choose(local(log)))?.is_none() {
-            return Ok(None);
-        }
-        self.unjournaled.store(true, Ordering::SeqCst);
-        if !flusher.empty_journal() {
-            self.unjournaled.store(false, Ordering::SeqCst);
+        let chosen = self.as_follower(epoch, |log| -> Result<_, LogError> {
+            let Some(repair) = choose(local(log)) else { return Ok(None) };
+            let end = match repair {
+                Repair::CutTo(offset) => log.end_when_cut_at(offset)?,
+                Repair::RestartAt(offset) => offset,
+            };
+            Ok(Some((repair, end, self.begin_cut(end))))
+        })?;
+        let Some((repair, end, _cutting)) = chosen.map_err(|error| self.storage(error))? else { return Ok(None) };
+        if !files.flusher.empty_journal() {
             return Err(FollowError::Journal);
         }
+        if !files.partitions.save_cut(&self.identity.topic_partition, end) {
+            return Err(FollowError::Checkpoints);
+        }
         let cut = self.as_follower(epoch, |log| {
-            let Some(repair) = choose(local(log)) else { return Ok(None) };
-            let (before, committed) = (log.log_end_offset(), self.high_watermark());
-            match repair {
-                Repair::CutTo(offset) => log.truncate_to(offset)?,
-                Repair::RestartAt(offset) => log.truncate_fully_and_start_at(offset)?,
-            }
-            self.note_cut(log.log_end_offset());
-            // What lies before a leader's start was committed once.
-            self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
-            if log.log_end_offset() < committed {
-                tracing::warn!(
-                    partition = %self.identity.topic_partition,
-                    leader_epoch = epoch,
-                    high_watermark = committed,
-                    log_end_offset = log.log_end_offset(),
-                    "the leader lacks records that were committed, as after an unclean election; they are gone here, too"
-                );
-            }
-            Ok(Some((repair, before, log.log_end_offset())))
-        });
-        self.unjournaled.store(false, Ordering::SeqCst);
-        let cut = cut?.map_err(|error: LogError| self.storage(error))?;
+            // Somebody else may have been quicker.
+            (choose(local(log)) == Some(repair)).then(|| self.cut(log, epoch, repair))
+        })?;
         self.wake_everybody();
-        Ok(cut.map(|(repair, before, end)| {
+        match cut {
+            Some(Ok(())) => Ok(Some(repair)),
+            Some(Err(error)) => Err(self.storage(error)),
+            None => Ok(None),
+        }
+    }
+
+    /// Called under the lock of `slot`, and ends with what it gives back, which must be dropped without that lock.
+    pub(super) fn begin_cut(&self, to: Offset) -> Cutting<'_> {
+        self.unjournaled.fetch_add(1, Ordering::SeqCst);
+        self.cutting_to.fetch_min(to, Ordering::Relaxed);
+        Cutting(self)
+    }
+
+    fn cut(&self, log: &mut Log, epoch: LeaderEpoch, repair: Repair) -> Result<(), LogError> {
+        let (before, committed) = (log.log_end_offset(), self.high_watermark());
+        let cut = match repair {
+            Repair::CutTo(offset) => log.truncate_to(offset),
+            Repair::RestartAt(offset) => log.truncate_fully_and_start_at(offset),
+        };
+        // Also when it was interrupted: the log may end there all the same.
+        let end = log.log_end_offset();
+        self.note_cut(end);
+        self.fail_synced_above(end);
+        // What lies before a leader's start was committed once.
+        self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
+        let partition = &self.identity.topic_partition;
+        if end < committed {
+            tracing::warn!(
+                %partition,
+                leader_epoch = epoch,
+                high_watermark = committed,
+                log_end_offset = end,
+                "the leader lacks records that were committed, as after an unclean election; they are gone here, too"
+            );
+        }
+        if end != before {
             tracing::info!(
-                partition = %self.identity.topic_partition,
+                %partition,
                 leader_epoch = epoch,
                 log_end_offset_before = before,
                 log_end_offset = end,
                 "cut the log to where its history leaves the leader's"
             );
-            repair
-        }))
+        }
+        cut
+    }
+}
+
+/// Somebody is about to cut a log.
+pub(super) struct Cutting<'a>(&'a Partition);
+
+impl Drop for Cutting<'_> {
+    fn drop(&mut self) {
+        let _slot = self.0.slot.lock();
+        if self.0.unjournaled.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.cutting_to.store(Offset::MAX, Ordering::Relaxed);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::{BrokerId, LeaderEpoch, Offset};
 use crate::log::Log;
 use crate::metadata::PartitionState;
 use crate::replica::ack::AckFailure;
-use crate::replica::leader::{Assignment, FollowerFetch, Leader, Moment, NotCounted, Proposal};
+use crate::replica::leader::{Assignment, FollowerFetch, IsrChange, Leader, Moment, NotCounted, Proposal};
 use crate::replica::partition::{Partition, Slot};
 use crate::replica::role::Role;
 use crate::replica::throttle;
@@ -179,7 +179,8 @@ impl Partition {
         if let Some(high_watermark) = moved {
             self.high_watermark.fetch_max(high_watermark, Ordering::SeqCst);
         }
-        let grows = leader.can_grow(self.moment(log_end), &eligible);
+        let high_watermark = moved.unwrap_or(at.high_watermark);
+        let grows = leader.can_grow(Moment { high_watermark, ..at }, &eligible);
         let stays_alone = leader.is_alone(at, &eligible);
         drop(leading);
         if moved.is_some() {
@@ -207,7 +208,7 @@ impl Partition {
 
     /// What the in-sync set should become, if it should change and no change is under way: the late leave first, then the caught up
     /// join. After an unclean election it is proposed as it is.
-    pub fn propose_isr(&self) -> Option<Proposal> {
+    pub fn propose_isr(&self) -> Option<(Proposal, IsrChange)> {
         let slot = self.slot.lock();
         let Slot::Open(log) = &*slot else { return None };
         let eligible = |broker| self.common.eligible_epoch(broker);
@@ -216,11 +217,11 @@ impl Partition {
         let at = self.moment(log.log_end_offset());
         let proposal = leader.propose_shrink(at).or_else(|| leader.propose_growth(at, &eligible));
         let proposal = proposal.or_else(|| leader.propose_recovered());
-        if proposal.is_some() {
-            // Under both locks: no append moves the high watermark past those who are about to join.
-            self.alone.store(leader.is_alone(at, &eligible), Ordering::Relaxed);
-        }
-        proposal
+        let proposal = proposal?;
+        // Under both locks: no append moves the high watermark past those who are about to join.
+        self.alone.store(leader.is_alone(at, &eligible), Ordering::Relaxed);
+        let change = IsrChange::between(leader.assignment().isr.len(), proposal.isr.len());
+        Some((proposal, change))
     }
 
     /// The proposal that still waits for an answer, as [`Partition::propose_isr`] gave it out, is void: the controller refused it.

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, Offset, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::checkpoints::Offsets;
 use crate::log::{LogEnv, LogError, LogIdentity, is_retired_dir_name, read_topic_id, retired_dir_name};
@@ -118,6 +118,10 @@ impl Partitions {
     /// What all partitions share; for the drivers.
     pub(super) fn common(&self) -> &Arc<Common> {
         &self.common
+    }
+
+    pub(super) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
     }
 
     /// Which protections hold: all, but for tests.
@@ -258,6 +262,17 @@ impl Partitions {
     pub(super) fn save_checkpoints(&self) {
         let mut saved = self.saved.lock();
         self.save_points(&mut saved, &self.table.load());
+    }
+
+    /// Before a log is cut at `to`, which it knows already: no checkpoint file says more of it afterwards, or it would be believed of
+    /// what comes in the place of what is cut. `false` when that cannot be written.
+    pub(super) fn save_cut(&self, partition: &TopicPartition, to: Offset) -> bool {
+        let mut saved = self.saved.lock();
+        let says_more = |offsets: &Offsets| offsets.get(partition).is_some_and(|offset| *offset > to);
+        let in_points = says_more(&saved.recovery_points) || says_more(&saved.log_start_offsets);
+        let in_watermarks = says_more(&saved.high_watermarks);
+        (!in_points || self.save_points(&mut saved, &self.table.load()))
+            && (!in_watermarks || self.save_watermarks(&mut saved, &self.table.load()))
     }
 
     /// What consumers could read before a restart they can read soon after it.

@@ -27,7 +27,7 @@ use crate::base::{BrokerId, ErrorCode, LeaderEpoch, MonotonicMs, Offset, Partiti
 use crate::host::{Clock, task};
 use crate::replica::flusher::Flusher;
 use crate::replica::partition::Partition;
-use crate::replica::partition_follow::FollowError;
+use crate::replica::partition_follow::{Files, FollowError};
 use crate::replica::partitions::Partitions;
 use crate::replica::role::{Common, Role};
 use crate::telemetry::Telemetry;
@@ -326,8 +326,12 @@ impl Rebuilder {
 
     async fn cut(&mut self, key: Key, epoch: LeaderEpoch, now: MonotonicMs) {
         let Some(case) = self.cases.get_mut(&key) else { return };
-        let (partition, flusher) = (case.partition.clone(), self.flusher.clone());
-        let cut = task::blocking(move || partition.cut_damage(&flusher, epoch)).await;
+        let (partition, partitions, flusher) = (case.partition.clone(), self.partitions.clone(), self.flusher.clone());
+        let cut = task::blocking(move || {
+            let files = Files { flusher: &flusher, partitions: &partitions };
+            partition.cut_damage(files, epoch)
+        })
+        .await;
         let name = &case.partition.identity.topic_partition;
         match cut {
             Ok(Some(damage)) => {

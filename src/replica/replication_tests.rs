@@ -82,7 +82,8 @@ impl ReplicaFetch for Wires {
                 };
                 partition.follower_waiters.register(&waiter);
                 let answer = serve(&partition, &request);
-                if answer.error_code != 0 || answer.diverging_epoch.end_offset >= 0 || answer.records.is_some() {
+                let has_records = answer.records.as_ref().is_some_and(|records| !records.is_empty());
+                if answer.error_code != 0 || answer.diverging_epoch.end_offset >= 0 || has_records {
                     return Ok(wires.sent(answer));
                 }
                 // A short wait in place of sessions that know what was told.
@@ -235,9 +236,13 @@ struct Cluster {
 
 impl Cluster {
     fn new() -> Cluster {
+        Cluster::seeded(0)
+    }
+
+    fn seeded(seed: u64) -> Cluster {
         let wires = Wires::default();
         let nodes = NODES.map(|id| {
-            let sim = SimHost::new(id as u64);
+            let sim = SimHost::new(10 * seed + id as u64);
             sim.disk.create_dir_all(Path::new(LOG_DIR)).unwrap();
             sim.disk.sync_dir(Path::new("/")).unwrap();
             Node::start(id, sim, &wires)
@@ -318,8 +323,12 @@ impl Cluster {
 
     /// The power of one node goes; it comes back as another life of itself and knows nothing until it is told.
     async fn power_cut(&mut self, id: BrokerId) {
+        self.crash(id, Crash::PowerLosesAll).await;
+    }
+
+    async fn crash(&mut self, id: BrokerId, how: Crash) {
         let at = self.nodes.iter().position(|node| node.id == id).unwrap();
-        self.disk(id).crash(Crash::PowerLosesAll);
+        self.disk(id).crash(how);
         let sim = self.nodes.remove(at).stop().await;
         self.broker_epochs[id as usize - 1] += 1;
         self.nodes.push(Node::start(id, sim, &self.wires));
@@ -481,6 +490,101 @@ async fn what_was_cut_does_not_come_back_from_the_flush_journal() {
     cluster.stop().await;
 }
 
+/// Node 1 has a tail of its own, and everything that a start would read says so; then it learns that 2 leads, which has other records.
+async fn with_a_checkpointed_tail(seed: u64, tail_start: Offset) -> Cluster {
+    let mut cluster = Cluster::seeded(seed);
+    assert_eq!(cluster.produce(1, "a", PATIENCE).await, Ok(()));
+    cluster.until_equal().await;
+    cluster.wires.cut.lock().push(1);
+    for round in 0..20 {
+        cluster.append(1, &format!("tail {round}")).unwrap();
+    }
+    let node = cluster.node(1);
+    cluster.until("it is durable", |_| node.partition().is_durable(21)).await;
+    node.partition()
+        .with_log(|log| {
+            log.delete_records_before(tail_start).unwrap();
+            log.flush().unwrap();
+            log.checkpoint().unwrap()
+        })
+        .unwrap();
+    node.partitions.save_checkpoints();
+    cluster.elect(2, &[2, 3]);
+    cluster.tell(2);
+    cluster.tell(3);
+    for round in 0..30 {
+        assert_eq!(cluster.produce(2, &format!("value {round} {}", "x".repeat(round)), PATIENCE).await, Ok(()));
+    }
+    cluster
+}
+
+#[tokio::test]
+async fn a_recovery_point_of_what_was_cut_is_not_believed_of_what_came_in_its_place() {
+    for seed in 0..10 {
+        let mut cluster = with_a_checkpointed_tail(seed, 0).await;
+        // Nothing that is written from now on reaches the device for sure.
+        cluster.node(1).flusher.stop();
+        cluster.tell(1);
+        cluster.wires.cut.lock().clear();
+        cluster.until("it is written", |cluster| cluster.node(1).end() == 31).await;
+        cluster.crash(1, Crash::PowerLosesSome).await;
+        cluster.tell(1);
+        cluster.until("it has everything", |cluster| cluster.node(1).end() == 31).await;
+        assert_eq!(cluster.node(1).values(), cluster.node(2).values(), "seed {seed}");
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_log_start_of_what_was_cut_is_not_believed_of_what_came_in_its_place() {
+    let mut cluster = with_a_checkpointed_tail(0, 15).await;
+    cluster.tell(1);
+    cluster.wires.cut.lock().clear();
+    cluster
+        .until("it is durable", |cluster| cluster.node(1).end() == 31 && cluster.node(1).partition().is_durable(31))
+        .await;
+    cluster.power_cut(1).await;
+    let values = cluster.node(2).values();
+    assert_eq!(cluster.node(1).values(), values[1..], "what the leader has from where the log began again");
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_damaged_behind_its_first_batch_is_gone_on_from_there() {
+    let cluster = Cluster::new();
+    assert_eq!(cluster.produce(1, "a", PATIENCE).await, Ok(()));
+    cluster.until_equal().await;
+    cluster.wires.cut.lock().push(1);
+    cluster.append(1, "b").unwrap();
+    cluster.append(1, "c").unwrap();
+    *cluster.wires.corrupt.lock() = true;
+    cluster.wires.cut.lock().clear();
+    cluster.until_equal().await;
+    assert!(!*cluster.wires.corrupt.lock(), "something was corrupted");
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn a_former_leader_says_nothing_of_records_that_it_has_not_synced() {
+    let mut cluster = Cluster::new();
+    assert_eq!(cluster.produce(1, "a", PATIENCE).await, Ok(()));
+    cluster.until_equal().await;
+    // With acks=1: nobody asks for a sync.
+    let bytes = batch("b");
+    let new = NewBatch { header: BatchHeader::parse(&bytes).unwrap(), bytes: &bytes };
+    cluster.node(1).partition().append(&new, false).unwrap();
+    cluster.until("the others have it", |cluster| [2, 3].iter().all(|id| cluster.node(*id).end() == 2)).await;
+    assert!(!cluster.node(1).partition().is_durable(2));
+    cluster.elect(2, &NODES);
+    cluster.tell_all();
+    cluster.until("it is committed", |cluster| cluster.node(2).partition().high_watermark() == 2).await;
+    assert!(cluster.node(1).partition().is_durable(2), "its fetch said so");
+    cluster.power_cut(1).await;
+    cluster.tell(1);
+    assert_eq!(cluster.node(1).end(), 2);
+    cluster.stop().await;
+}
+
 #[tokio::test]
 async fn corrupt_bytes_are_never_written_and_asked_for_again() {
     let cluster = Cluster::new();
@@ -553,6 +657,9 @@ async fn a_follower_that_caught_up_is_proposed_with_its_broker_epoch() {
     let members: Vec<BrokerId> = asked.proposal.isr.iter().map(|(id, _)| *id).collect();
     assert_eq!((members, asked.proposal.isr[0], asked.proposal.isr[2]), (vec![1, 2, 3], (1, 1), (3, 1)));
     assert_eq!((asked.proposal.leader_epoch, asked.proposal.partition_epoch), (0, 1));
+    let counted = || cluster.node(1).partitions.telemetry().render();
+    cluster.until("it is counted", |_| counted().contains("isrexpands_total 1\n")).await;
+    assert!(counted().contains("isrshrinks_total 0\n"));
     driver.abort();
     cluster.stop().await;
 }

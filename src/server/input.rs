@@ -27,6 +27,8 @@ thread_local! {
 pub struct Input {
     /// What was read and is not a whole frame yet.
     pending: BytesMut,
+    /// `pending` holds on to more memory than its own: the shard's buffer, or a frame that stood before it.
+    pins_more: bool,
     /// The size of the last frame if it was a large one, else 0.
     large_frame_bytes: usize,
 }
@@ -58,6 +60,7 @@ impl Input {
             let read = shared.split();
             if self.pending.is_empty() {
                 self.pending = read;
+                self.pins_more = true;
             } else {
                 self.pending.extend_from_slice(&read);
             }
@@ -84,6 +87,7 @@ impl Input {
         match &frame {
             Some(frame) => {
                 self.large_frame_bytes = if frame.len() > LARGE_FRAME_BYTES { frame.len() + 4 } else { 0 };
+                self.pins_more = true;
                 if self.pending.is_empty() {
                     self.pending = BytesMut::new();
                 }
@@ -94,10 +98,11 @@ impl Input {
         Ok(frame)
     }
 
-    /// A partial frame must not pin the shard's buffer.
+    /// A partial frame must not pin other memory. What comes in small pieces is not copied with each of them.
     fn own_partial(&mut self) {
-        if self.pending.len() < LARGE_FRAME_BYTES && self.large_frame_bytes == 0 {
+        if self.pins_more && self.pending.len() < LARGE_FRAME_BYTES && self.large_frame_bytes == 0 {
             self.pending = BytesMut::from(&self.pending[..]);
+            self.pins_more = false;
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod logs;
 pub mod names;
 pub mod page;
 pub mod refusals;
+mod replication;
 pub mod samples;
 mod shard;
 mod topics;
@@ -27,6 +28,7 @@ pub use histogram::Histogram;
 pub use listeners::ListenerMetrics;
 pub use page::{Page, ScrapeSource};
 pub use refusals::{Reason, Refusal, Refusals};
+pub use replication::ReplicationMetrics;
 pub use topics::TopicMetrics;
 
 use crate::base::{MonotonicMs, TimestampMs};
@@ -43,6 +45,7 @@ pub enum BrokerState {
 /// All of one broker's metrics. Made once, shared by `Arc`; several brokers of one process each have their own.
 pub struct Telemetry {
     pub disk: DiskMetrics,
+    pub replication: ReplicationMetrics,
     pub refusals: Refusals,
     apis: apis::ApiTable,
     topics: topics::TopicTable,
@@ -59,6 +62,7 @@ impl Telemetry {
     pub fn new(started_ms: TimestampMs) -> Arc<Telemetry> {
         Arc::new(Telemetry {
             disk: DiskMetrics::default(),
+            replication: ReplicationMetrics::default(),
             refusals: Refusals::default(),
             apis: apis::ApiTable::default(),
             topics: topics::TopicTable::default(),
@@ -114,6 +118,7 @@ impl Telemetry {
         self.apis.write(&mut page);
         self.listeners.write(&mut page);
         self.disk.write(&mut page);
+        self.replication.write(&mut page);
         self.refusals.write(&mut page);
         let sources = self.sources.read().clone();
         for source in sources {
@@ -141,6 +146,9 @@ mod tests {
         telemetry.set_broker_state(BrokerState::Running);
         let orders = telemetry.topic("orders");
         orders.produced(3, 300);
+        telemetry.replication.isr_shrunk();
+        telemetry.replication.isr_shrunk();
+        telemetry.replication.isr_expanded();
         telemetry.add_source(Arc::new(Fixed));
         let page = telemetry.render();
         for line in [
@@ -148,6 +156,9 @@ mod tests {
             "kafka_server_kafkaserver_brokerstate 3",
             "process_start_time_seconds 1.5",
             "kafka_brokers 1",
+            "kafka_server_replicamanager_isrshrinks_total 2",
+            "kafka_server_replicamanager_isrexpands_total 1",
+            "kafka_server_replicamanager_failedisrupdates_total 0",
         ] {
             assert!(page.lines().any(|have| have == line), "{line} is missing in\n{page}");
         }

@@ -90,6 +90,10 @@ metrics! {
     LEADER_COUNT = Gauge "kafka_server_replicamanager_leadercount" [] "Partitions led here.";
     UNDER_REPLICATED = Gauge "kafka_server_replicamanager_underreplicatedpartitions" [] "Partitions led here with a replica that is not in sync.";
     UNDER_MIN_ISR = Gauge "kafka_server_replicamanager_underminisrpartitioncount" [] "Partitions led here with fewer in-sync replicas than min.insync.replicas.";
+    AT_MIN_ISR = Gauge "kafka_server_replicamanager_atminisrpartitioncount" [] "Partitions led here with just as many in-sync replicas as min.insync.replicas asks for.";
+    ISR_SHRINKS = Counter "kafka_server_replicamanager_isrshrinks_total" [] "Times that a partition led here lost in-sync replicas because they were behind.";
+    ISR_EXPANDS = Counter "kafka_server_replicamanager_isrexpands_total" [] "Times that a partition led here gained in-sync replicas.";
+    FAILED_ISR_UPDATES = Counter "kafka_server_replicamanager_failedisrupdates_total" [] "Changes of in-sync sets that the controller refused.";
     OFFLINE_REPLICAS = Gauge "kafka_server_replicamanager_offlinereplicacount" [] "Replicas here that are out of service.";
     FETCH_SESSIONS = Gauge "kafka_server_fetchsessioncache_numincrementalfetchsessions" [] "Incremental fetch sessions (KIP-227).";
 

@@ -59,6 +59,15 @@ pub struct ClusterSample<'a> {
     pub metadata_offset: u64,
 }
 
+/// How many replicas of a partition are in sync.
+#[derive(Clone, Copy, Debug)]
+pub struct InSyncSample {
+    pub replicas: usize,
+    pub in_sync: usize,
+    /// `min.insync.replicas`, at most the number of replicas.
+    pub min_in_sync: usize,
+}
+
 /// One log directory.
 #[derive(Clone, Copy, Debug)]
 pub struct LogDirSample<'a> {
@@ -86,18 +95,24 @@ impl Page {
         self.add(&names::PARTITION_UNDER_REPLICATED, &labels, truth(under_replicated));
         let sums = self.sums.replicas.get_or_insert_default();
         sums.all += 1;
-        sums.led += u64::from(sample.led_here);
-        sums.under_replicated += u64::from(sample.led_here && under_replicated);
-        sums.under_min_isr += u64::from(sample.led_here && sample.in_sync < sample.min_in_sync);
+        if sample.led_here {
+            sums.count_led(&InSyncSample {
+                replicas: sample.replicas,
+                in_sync: sample.in_sync,
+                min_in_sync: sample.min_in_sync,
+            });
+        }
     }
 
-    /// A replica on this broker whose log is not open: out of service, or not reached yet after a start. It is counted, but there are no
-    /// offsets to show.
-    pub fn partition_without_log(&mut self, led_here: bool, offline: bool) {
+    /// A replica on this broker whose log is not open: out of service, or not used yet. It is counted, but there are no offsets to show.
+    /// `led`: of one that is led here.
+    pub fn partition_without_log(&mut self, led: Option<&InSyncSample>, offline: bool) {
         let sums = self.sums.replicas.get_or_insert_default();
         sums.all += 1;
-        sums.led += u64::from(led_here && !offline);
         sums.offline += u64::from(offline);
+        if let Some(sample) = led.filter(|_| !offline) {
+            sums.count_led(sample);
+        }
     }
 
     /// Says that there are no replicas here, where no [`Page::partition`] does: a gauge that is 0 is not a gauge that is missing.
@@ -180,7 +195,17 @@ struct Replicas {
     led: u64,
     under_replicated: u64,
     under_min_isr: u64,
+    at_min_isr: u64,
     offline: u64,
+}
+
+impl Replicas {
+    fn count_led(&mut self, sample: &InSyncSample) {
+        self.led += 1;
+        self.under_replicated += u64::from(sample.in_sync < sample.replicas);
+        self.under_min_isr += u64::from(sample.in_sync < sample.min_in_sync);
+        self.at_min_isr += u64::from(sample.in_sync == sample.min_in_sync);
+    }
 }
 
 #[derive(Default)]
@@ -198,6 +223,7 @@ impl Sums {
             page.add(&names::LEADER_COUNT, &[], sums.led as f64);
             page.add(&names::UNDER_REPLICATED, &[], sums.under_replicated as f64);
             page.add(&names::UNDER_MIN_ISR, &[], sums.under_min_isr as f64);
+            page.add(&names::AT_MIN_ISR, &[], sums.at_min_isr as f64);
             page.add(&names::OFFLINE_REPLICAS, &[], sums.offline as f64);
         }
         if let Some(groups) = self.groups {
@@ -256,17 +282,21 @@ mod tests {
         page.partition(&partition(0, 3));
         page.partition(&partition(1, 2));
         page.partition(&partition(2, 1));
-        page.partition_without_log(true, true);
+        let behind = InSyncSample { replicas: 3, in_sync: 1, min_in_sync: 2 };
+        page.partition_without_log(Some(&behind), true);
+        page.partition_without_log(Some(&behind), false);
+        page.partition_without_log(None, false);
         let lines = [
             "kafka_log_log_size{topic=\"t\",partition=\"0\"} 1000",
             "kafka_topic_partition_current_offset{topic=\"t\",partition=\"1\"} 18",
             "kafka_topic_partition_oldest_offset{topic=\"t\",partition=\"1\"} 5",
             "kafka_topic_partition_under_replicated_partition{topic=\"t\",partition=\"2\"} 1",
-            "kafka_server_replicamanager_partitioncount 4",
-            "kafka_server_replicamanager_leadercount 3",
+            "kafka_server_replicamanager_partitioncount 6",
+            "kafka_server_replicamanager_leadercount 4",
             "kafka_server_replicamanager_offlinereplicacount 1",
-            "kafka_server_replicamanager_underreplicatedpartitions 2",
-            "kafka_server_replicamanager_underminisrpartitioncount 1",
+            "kafka_server_replicamanager_underreplicatedpartitions 3",
+            "kafka_server_replicamanager_underminisrpartitioncount 2",
+            "kafka_server_replicamanager_atminisrpartitioncount 1",
         ];
         assert_lines(page, &lines);
     }

@@ -5,7 +5,7 @@ use crate::log::LogView;
 use crate::metadata::{Image, PartitionState};
 use crate::replica::{Partitions, TopicReplicas};
 use crate::telemetry::Page;
-use crate::telemetry::samples::{LogDirSample, PartitionSample};
+use crate::telemetry::samples::{InSyncSample, LogDirSample, PartitionSample};
 
 pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &mut Page) {
     page.no_partitions();
@@ -25,7 +25,9 @@ pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &m
                     let high_watermark = partition.readable_below(&view);
                     page.partition(&sample(&topic, index, &view, high_watermark, state, led_here));
                 }
-                Some((_, None)) => page.partition_without_log(led_here, offline),
+                Some((_, None)) => {
+                    page.partition_without_log(led_here.then(|| in_sync(&topic, state)).as_ref(), offline);
+                }
                 None => {}
             }
         }
@@ -39,6 +41,13 @@ pub fn write(partitions: &Partitions, image: &Image, node_id: BrokerId, page: &m
     });
 }
 
+fn in_sync(topic: &TopicReplicas, state: &PartitionState) -> InSyncSample {
+    let (replicas, in_sync) = (state.replicas.len(), state.isr.len());
+    // More than there are is never asked for.
+    let min_in_sync = usize::try_from(topic.config.min_insync_replicas).unwrap_or(0).min(replicas);
+    InSyncSample { replicas, in_sync, min_in_sync }
+}
+
 fn sample<'a>(
     topic: &'a TopicReplicas,
     partition: PartitionIndex,
@@ -47,6 +56,7 @@ fn sample<'a>(
     state: &PartitionState,
     led_here: bool,
 ) -> PartitionSample<'a> {
+    let InSyncSample { replicas, in_sync, min_in_sync } = in_sync(topic, state);
     PartitionSample {
         topic: &topic.name,
         partition,
@@ -58,8 +68,8 @@ fn sample<'a>(
         leader: state.leader,
         led_here,
         leader_is_preferred: state.replicas.first() == Some(&state.leader),
-        replicas: state.replicas.len(),
-        in_sync: state.isr.len(),
-        min_in_sync: usize::try_from(topic.config.min_insync_replicas).unwrap_or(0),
+        replicas,
+        in_sync,
+        min_in_sync,
     }
 }

@@ -19,7 +19,7 @@ use crate::api::{Broker, Refused, RequestContext};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, TopicId};
 use crate::host::task;
-use crate::replica::Waiter;
+use crate::replica::{Partitions, Waiter};
 use crate::telemetry::Reason;
 use crate::wire::fetch_response::{self, CurrentLeader, FetchReply, NodeEndpoint, TopicReply};
 use crate::wire::messages::{FetchRequest, StrBytes};
@@ -141,7 +141,7 @@ impl Fetch {
         let mut deadline = std::pin::pin!(task::sleep(self.wait));
         loop {
             // Registered before reading: what moves in between is seen either by the read or by the waiter.
-            self.register(broker, &waiter);
+            self.register(&broker.partitions, &waiter);
             let answers = self.read(broker);
             if self.is_enough(&answers) || !broker.fetch_sessions.is_newest(&self.resolved) {
                 return self.respond(broker, answers);
@@ -156,9 +156,10 @@ impl Fetch {
         }
     }
 
-    fn register(&self, broker: &Broker, waiter: &Arc<Waiter>) {
+    fn register(&self, partitions: &Partitions, waiter: &Arc<Waiter>) {
         for ((topic, index), _) in &self.resolved.partitions {
-            if let Some(partition) = broker.partitions.partition(&topic.name, *index) {
+            let topic = self.reading.topic(partitions, topic);
+            if let Some(partition) = topic.as_ref().and_then(|topic| topic.partition(*index)) {
                 let waiters =
                     if self.reading.reader.is_replica() { &partition.follower_waiters } else { &partition.waiters };
                 waiters.register(waiter);
@@ -290,5 +291,79 @@ fn topic_key(broker: &Broker, by_id: bool, name: &str, id: uuid::Uuid) -> TopicK
         // By name: whatever topic has that name when it is read. The id must not become part of the key.
         Some(topic) => TopicKey { name: topic.name.clone(), id: TopicId::ZERO },
         None => TopicKey { name: name.into(), id: TopicId::ZERO },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::path::PathBuf;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::api::context::{ConnectionInfo, Door};
+    use crate::host::sim::SimHost;
+    use crate::log::LogEnv;
+    use crate::metadata::config::LogConfig;
+    use crate::metadata::{Image, MetadataRecord, PartitionState};
+    use crate::replica::{Checkpoints, FlushPolicy, ReplicaOptions};
+    use crate::telemetry::Telemetry;
+
+    const TOPIC: TopicId = TopicId(uuid::Uuid::from_u128(7));
+
+    /// A broker with the topic `t`.
+    fn partitions() -> Partitions {
+        let env = LogEnv::new(SimHost::new(1).host(), 8);
+        let options = ReplicaOptions::new(1, FlushPolicy::Os, 30_000);
+        let config = Box::new(|_: &Image, _: &str| LogConfig::default());
+        let (dir, telemetry) = (PathBuf::from("/data"), Telemetry::new(0));
+        let partitions = Partitions::new(env, dir, options, config, telemetry, &Checkpoints::default());
+        let mut image = Image::empty();
+        let states = vec![PartitionState::new(vec![1], Vec::new())];
+        image.apply(1, &MetadataRecord::Topic { id: TOPIC, name: "t".into(), partitions: states }).unwrap();
+        partitions.apply(&image, true);
+        partitions
+    }
+
+    fn waiting_for(name: &str, id: TopicId) -> Fetch {
+        let address = SocketAddr::from(([127, 0, 0, 1], 9092));
+        let context = RequestContext {
+            connection: Arc::new(ConnectionInfo::new(1, address, address, "PLAINTEXT".into(), Door::Broker)),
+            api_key: keys::FETCH,
+            api_version: TOPIC_ID_VERSION,
+            correlation_id: 1,
+            client_id: None,
+            received_nanos: 0,
+        };
+        let wanted = Wanted {
+            fetch_offset: 0,
+            bytes_max: 1,
+            current_leader_epoch: -1,
+            last_fetched_epoch: -1,
+            log_start_offset: -1,
+            told_high_watermark: NO_OFFSET,
+        };
+        let partitions = vec![((TopicKey { name: name.into(), id }, 0), wanted)];
+        let reader = Reader::Consumer { knows_followers: true, rack: None, connection: 1 };
+        Fetch {
+            context,
+            resolved: Resolved { session_id: 7, incremental: true, next_epoch: 2, partitions },
+            reading: Reading { bytes_max: 1, read_committed: false, by_id: true, reader },
+            wait: Duration::from_secs(1),
+            bytes_min: 1,
+        }
+    }
+
+    /// A session keeps the name that an id stood for when it was named: none, where the topic was not known yet.
+    #[test]
+    fn who_waits_for_a_topic_by_its_id_hears_of_that_topic() {
+        let partitions = partitions();
+        for (name, id, hears) in [("", TOPIC, true), ("t", TOPIC, true), ("t", TopicId::ZERO, false)] {
+            let waiter = Waiter::new();
+            waiting_for(name, id).register(&partitions, &waiter);
+            partitions.partition("t", 0).unwrap().waiters.wake_all();
+            assert_eq!(waiter.moved().now_or_never().is_some(), hears, "{name:?} {id}");
+        }
     }
 }

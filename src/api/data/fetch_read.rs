@@ -9,7 +9,7 @@ use crate::api::errors;
 use crate::base::ids::{NO_BROKER, NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{BrokerId, ErrorCode, LeaderEpoch, Offset, PartitionIndex};
 use crate::log::{LogView, ReadSlice};
-use crate::replica::{FollowerFetch, Partition, Role, Rules, TopicReplicas};
+use crate::replica::{FollowerFetch, Partition, Partitions, Role, Rules, TopicReplicas};
 use crate::telemetry::ApiMetrics;
 use crate::wire::fetch_response::{DivergingEpoch, PartitionReply};
 use crate::wire::response::Piece;
@@ -41,6 +41,13 @@ pub struct Reading {
     pub read_committed: bool,
     pub by_id: bool,
     pub reader: Reader,
+}
+
+impl Reading {
+    /// The topic that a request means, under the one of its names that counts: with an id, the name may be an old one or none.
+    pub fn topic(&self, partitions: &Partitions, key: &TopicKey) -> Option<Arc<TopicReplicas>> {
+        if self.by_id { partitions.topic_by_id(key.id) } else { partitions.topic(&key.name) }
+    }
 }
 
 pub struct PartitionAnswer {
@@ -152,9 +159,7 @@ pub fn read_partition(
     left: usize,
     first: bool,
 ) -> PartitionAnswer {
-    let replicas =
-        if reading.by_id { broker.partitions.topic_by_id(topic.id) } else { broker.partitions.topic(&topic.name) };
-    let Some(replicas) = replicas else {
+    let Some(replicas) = reading.topic(&broker.partitions, topic) else {
         return PartitionAnswer::error(unknown_topic(broker, reading, topic));
     };
     let Some(partition) = replicas.partition(*index) else {
@@ -193,7 +198,7 @@ fn preferred(
 /// Tells the leader's machine what a follower has, if its history is ours up to there.
 pub fn note_follower(broker: &Broker, reading: &Reading, (topic, index): &PartitionKey, wanted: &Wanted) {
     let Reader::Replica { id, epoch: broker_epoch } = reading.reader else { return };
-    let replicas = broker.partitions.topic_by_id(topic.id);
+    let replicas = reading.topic(&broker.partitions, topic);
     let Some(partition) = replicas.as_ref().and_then(|replicas| replicas.partition(*index)) else { return };
     let rules = broker.partitions.rules();
     let epoch = if rules.checks_leader_epoch { wanted.current_leader_epoch } else { partition.leader_epoch() };

@@ -3,7 +3,7 @@
 //! The cache is bounded; a session outlives its connection. When every slot holds a session used within [`EVICTION_MS`], a newcomer
 //! gets its data without a session, as the protocol allows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
 
@@ -71,12 +71,14 @@ pub struct Told {
 
 const NOTHING_TOLD: Told = Told { high_watermark: -1, log_start_offset: -1, error: ErrorCode::NONE };
 
+type SessionPartitions = IndexMap<PartitionKey, (Wanted, Told)>;
+
 #[derive(Debug)]
 struct Session {
     /// The epoch of the next request.
     next_epoch: i32,
     uses_topic_ids: bool,
-    partitions: IndexMap<PartitionKey, (Wanted, Told)>,
+    partitions: SessionPartitions,
     used_ms: MonotonicMs,
     /// The request of this session that waits for news.
     parked: Weak<Waiter>,
@@ -255,7 +257,8 @@ impl FetchSessions {
         let Some(session) = sessions.get_mut(&session_id) else {
             return answers.iter().map(|_| true).collect();
         };
-        answers
+        let mut moved = Vec::new();
+        let named = answers
             .iter()
             .map(|(key, told, has_records)| {
                 let Some((_, before)) = session.partitions.get_mut(key) else { return true };
@@ -265,12 +268,32 @@ impl FetchSessions {
                     || before.log_start_offset != told.log_start_offset;
                 // An error is told every time it is met: it must not be taken for known once it is over.
                 *before = if told.error.is_error() { NOTHING_TOLD } else { *told };
-                if *has_records && let Some(entry) = session.partitions.shift_remove(key) {
-                    session.partitions.insert(key.clone(), entry);
+                if *has_records {
+                    moved.push(key);
                 }
                 news || !incremental
             })
-            .collect()
+            .collect();
+        move_to_end(&mut session.partitions, &moved);
+        named
+    }
+}
+
+/// One by one where it is a few: each costs a look at everything behind it. Many go in one pass, and keep their order.
+fn move_to_end(partitions: &mut SessionPartitions, keys: &[&PartitionKey]) {
+    const ONE_BY_ONE_MAX: usize = 8;
+    if keys.len() > ONE_BY_ONE_MAX {
+        let moving: HashSet<&PartitionKey> = keys.iter().copied().collect();
+        let (last, first): (SessionPartitions, SessionPartitions) =
+            std::mem::take(partitions).into_iter().partition(|(key, _)| moving.contains(key));
+        *partitions = first;
+        partitions.extend(last);
+        return;
+    }
+    for key in keys {
+        if let Some((key, entry)) = partitions.shift_remove_entry(*key) {
+            partitions.insert(key, entry);
+        }
     }
 }
 
@@ -357,6 +380,25 @@ mod tests {
         assert_eq!(sessions.news(7, &[(key(0), told, true)], true), [true]);
         let moved = Told { high_watermark: 6, ..told };
         assert_eq!(sessions.news(7, &[(key(0), moved, false)], true), [true]);
+    }
+
+    #[test]
+    fn partitions_with_records_go_to_the_end_in_their_order() {
+        for moved in [1, 8, 9, 15] {
+            let sessions = FetchSessions::new(10);
+            let all: Vec<PartitionIndex> = (0..30).collect();
+            let _ = sessions.resolve(request(0, 0, &all), 7, 0);
+            let told = Told { high_watermark: 5, log_start_offset: 0, error: ErrorCode::NONE };
+            let has_records = |partition: PartitionIndex| partition % 2 == 0 && partition < 2 * moved;
+            let answers: Vec<_> = all.iter().map(|index| (key(*index), told, has_records(*index))).collect();
+            sessions.news(7, &answers, true);
+            let resolved = sessions.resolve(request(7, 1, &[]), 0, 0).unwrap();
+            let order: Vec<PartitionIndex> = resolved.partitions.iter().map(|((_, index), _)| *index).collect();
+            let (last, first): (Vec<PartitionIndex>, Vec<PartitionIndex>) =
+                all.iter().copied().partition(|index| has_records(*index));
+            assert_eq!(order, [first, last].concat());
+            assert!(resolved.partitions.iter().all(|(_, wanted)| wanted.told_high_watermark == 5));
+        }
     }
 
     #[test]

@@ -64,6 +64,7 @@ impl Controller {
     pub(super) fn take_over(&self) -> Due {
         let (image, now) = (self.quorum().image(), self.shared.host.clock.monotonic_ms());
         self.shared.sessions.lock().take_over(&image, self.options().node_id, now);
+        self.shared.unfenced.lock().clear_all();
         for broker in image.live_brokers() {
             self.note_connection_lost(broker.id);
         }

@@ -1,5 +1,6 @@
 //! Brokers: registering, heartbeats, losing and fencing them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,6 +14,26 @@ use crate::controller::decide::{Decision, Refusal};
 use crate::host::task;
 use crate::metadata::Image;
 use crate::quorum::QuorumError;
+
+/// Brokers that should be fenced and could not be, by the epoch for which that was said.
+#[derive(Debug, Default)]
+pub(super) struct Unfenced(BTreeMap<BrokerId, i64>);
+
+impl Unfenced {
+    /// Whether nobody has said yet that the broker cannot be fenced in this epoch.
+    fn is_news(&mut self, id: BrokerId, epoch: i64) -> bool {
+        self.0.insert(id, epoch) != Some(epoch)
+    }
+
+    fn clear(&mut self, id: BrokerId) {
+        self.0.remove(&id);
+    }
+
+    /// The next time is news again.
+    pub(super) fn clear_all(&mut self) {
+        self.0.clear();
+    }
+}
 
 /// Pauses before a broker that did not answer is looked at again.
 const LOOK_AGAIN_AFTER_MS: [u64; 3] = [20, 50, 150];
@@ -155,13 +176,38 @@ impl Controller {
             Decision { reply: records.len(), records }
         };
         match self.arrange(decide).await {
-            Ok((0, _)) => self.shared.sessions.lock().end(id, epoch),
+            Ok((0, _)) => self.end_session(id, epoch),
             Ok((records, _)) => {
-                self.shared.sessions.lock().end(id, epoch);
+                self.end_session(id, epoch);
                 self.shared.counts.brokers_fenced.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(broker = id, epoch, partitions = records - 1, why, "broker fenced");
             }
-            Err(error) => tracing::warn!(broker = id, epoch, %error, "a broker cannot be fenced"),
+            // Tried again at each look, which a controller without a majority does for long.
+            Err(error) if self.shared.unfenced.lock().is_news(id, epoch) => {
+                tracing::warn!(broker = id, epoch, %error, why, "a broker cannot be fenced; trying again");
+            }
+            Err(error) => tracing::debug!(broker = id, epoch, %error, why, "a broker still cannot be fenced"),
         }
+    }
+
+    fn end_session(&self, id: BrokerId, epoch: i64) {
+        self.shared.sessions.lock().end(id, epoch);
+        self.shared.unfenced.lock().clear(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_a_broker_cannot_be_fenced_is_said_once_in_its_epoch_until_it_could() {
+        let mut unfenced = Unfenced::default();
+        assert_eq!([5, 5, 6, 6].map(|epoch| unfenced.is_news(2, epoch)), [true, false, true, false]);
+        assert!(unfenced.is_news(3, 6), "another one");
+        unfenced.clear(2);
+        assert_eq!([2, 3].map(|id| unfenced.is_news(id, 6)), [true, false]);
+        unfenced.clear_all();
+        assert!(unfenced.is_news(3, 6));
     }
 }

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use self::agreement::not_leader;
+use self::brokers::Unfenced;
 use self::turns::Turns;
 use super::decide::rules::Rules;
 use super::decide::{Decision, TopicDefaults};
@@ -63,6 +64,7 @@ struct Shared {
     probe: OnceLock<Arc<dyn BrokerProbe>>,
     /// Brokers that are being looked at.
     looking: Mutex<BTreeSet<BrokerId>>,
+    unfenced: Mutex<Unfenced>,
     counts: Arc<ControllerCounts>,
 }
 
@@ -83,6 +85,7 @@ impl Controller {
             sessions: Mutex::new(Sessions::new(settings.session_timeout_ms)),
             probe: OnceLock::new(),
             looking: Mutex::new(BTreeSet::new()),
+            unfenced: Mutex::default(),
             counts,
         };
         Controller { shared: Arc::new(shared), applied: None }

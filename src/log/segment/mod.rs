@@ -64,17 +64,23 @@ impl Segment {
         reserved_bytes: Option<u64>,
     ) -> Result<Segment, LogError> {
         let segment = Segment::existing(home, base_offset, 0, 0, 0);
-        let path = segment.path(LOG);
-        let file = home.files.open(&segment.log, OpenMode::Truncate, || &path).context("create", &path)?;
+        segment.make_file(reserved_bytes)?;
+        Ok(segment)
+    }
+
+    /// Makes the file of a segment that nothing was written to.
+    pub(super) fn make_file(&self, reserved_bytes: Option<u64>) -> Result<(), LogError> {
+        let path = self.path(LOG);
+        let file = self.home.files.open(&self.log, OpenMode::Truncate, || &path).context("create", &path)?;
         if let Some(bytes) = reserved_bytes {
-            segment.may_have_reserved();
+            self.may_have_reserved();
             // A wish: where the file system cannot, or has not so much, the segment grows as it is written, and leaves what there is
             // to others.
             if file.reserve(bytes).is_err() {
-                segment.give_back_reserved();
+                self.give_back_reserved();
             }
         }
-        Ok(segment)
+        Ok(())
     }
 
     /// Room may be taken behind the last batch: [`Segment::give_back_reserved`] has something to do.
@@ -232,7 +238,7 @@ impl Segment {
         if file.len()? != bytes { file.set_len(bytes) } else { Ok(()) }
     }
 
-    /// Renames the files so that they no longer count, whatever happens next. Who reads them goes on reading.
+    /// Renames the files so that they no longer count, whatever happens next. Who reads them goes on reading. Can be repeated.
     pub(super) fn mark_deleted(&self) -> Result<Vec<PathBuf>, LogError> {
         let disk = self.home.files.disk();
         let mut renamed = Vec::new();
@@ -241,7 +247,12 @@ impl Segment {
             let to = suffixed(&from, DELETED);
             match disk.rename(&from, &to) {
                 Ok(()) => renamed.push(to),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Perhaps it was renamed by a try that got no further.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if disk.exists(&to) {
+                        renamed.push(to);
+                    }
+                }
                 Err(error) => return Err(error).context("rename", &from),
             }
         }

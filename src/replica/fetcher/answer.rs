@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::base::{ErrorCode, LeaderEpoch, Offset};
+use crate::base::{ErrorCode, LeaderEpoch};
 use crate::log::AppendError;
 use crate::replica::error::PartitionError;
-use crate::replica::flusher::Flusher;
 use crate::replica::follower::Position;
 use crate::replica::partition::Partition;
-use crate::replica::partition_follow::{FollowError, LeaderSays};
+use crate::replica::partition_follow::{Files, FollowError, LeaderSays};
 use crate::wire::messages::fetch_response::PartitionData;
 
 use super::session::Key;
@@ -23,8 +22,8 @@ pub(super) struct Part {
 
 /// What came of it.
 pub(super) enum Taken {
-    /// Goes on from here. `written_below`: records were written, and must be synced up to there before the next fetch says so.
-    At { position: Position, written_below: Option<Offset> },
+    /// Goes on from here.
+    At(Position),
     /// Another role or epoch: this fetcher has nothing to do with it any more.
     Gone,
     /// Try again after a pause.
@@ -36,13 +35,18 @@ pub(super) fn is_news(data: &PartitionData) -> bool {
     data.error_code != 0 || data.diverging_epoch.end_offset >= 0 || data.high_watermark >= 0
 }
 
-pub(super) fn take(part: &Part, flusher: &Flusher) -> Taken {
-    let taken = take_over(part, flusher).and_then(|written_below| {
-        let position = part.partition.position(part.epoch)?;
-        Ok(written_below.map(|written_below| Taken::At { position, written_below }))
-    });
-    match taken {
-        Ok(Some(taken)) => taken,
+/// Whether it moves at most what readers may see: nothing is written, and nothing has to be waited for.
+pub(super) fn is_quick(data: &PartitionData) -> bool {
+    data.error_code == 0
+        && data.diverging_epoch.end_offset < 0
+        && data.records.as_ref().is_none_or(|records| records.is_empty())
+}
+
+pub(super) fn take(part: &Part, files: Files<'_>) -> Taken {
+    let position = take_over(part, files)
+        .and_then(|is_done| if is_done { part.partition.position(part.epoch).map(Some) } else { Ok(None) });
+    match position {
+        Ok(Some(position)) => Taken::At(position),
         Ok(None) => Taken::Failed,
         Err(FollowError::RoleChanged) => Taken::Gone,
         // It is about to be cut, and then this is fetched again.
@@ -61,30 +65,29 @@ pub(super) fn take(part: &Part, flusher: &Flusher) -> Taken {
     }
 }
 
-/// `Ok(None)`: nothing could be done about it now.
-fn take_over(part: &Part, flusher: &Flusher) -> Result<Option<Option<Offset>>, FollowError> {
+/// `false`: nothing could be done about it now.
+fn take_over(part: &Part, files: Files<'_>) -> Result<bool, FollowError> {
     let Part { partition, epoch, data, .. } = part;
     match ErrorCode(data.error_code) {
         ErrorCode::NONE => {}
         ErrorCode::OFFSET_OUT_OF_RANGE => {
-            let repair = partition.restart_if_out_of_range(flusher, *epoch, data.log_start_offset)?;
-            return Ok(repair.map(|_| None));
+            let repair = partition.restart_if_out_of_range(files, *epoch, data.log_start_offset)?;
+            return Ok(repair.is_some());
         }
         error => {
             if error == ErrorCode::KAFKA_STORAGE_ERROR {
                 partition.note_bad_answer();
             }
             tracing::debug!(partition = %partition.identity.topic_partition, leader_epoch = epoch, %error, "the leader refuses a fetch");
-            return Ok(None);
+            return Ok(false);
         }
     }
     let diverging = &data.diverging_epoch;
     if diverging.end_offset >= 0 {
-        partition.cut_to_divergence(flusher, *epoch, diverging.epoch, diverging.end_offset)?;
-        return Ok(Some(None));
+        partition.cut_to_divergence(files, *epoch, diverging.epoch, diverging.end_offset)?;
+        return Ok(true);
     }
     let says = LeaderSays { high_watermark: data.high_watermark, log_start_offset: data.log_start_offset };
-    let records = data.records.clone().unwrap_or_default();
-    let end = partition.append_as_follower(*epoch, &records, says)?;
-    Ok(Some((!records.is_empty()).then_some(end)))
+    partition.append_as_follower(*epoch, data.records.as_deref().unwrap_or_default(), says)?;
+    Ok(true)
 }

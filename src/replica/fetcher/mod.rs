@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::base::BrokerId;
 use crate::host::Clock;
 use crate::replica::flusher::Flusher;
+use crate::replica::partition_follow::Files;
 use crate::replica::partitions::Partitions;
 use crate::replica::role::{Common, Gathered, Role};
 use crate::wire::messages::{FetchRequest, FetchResponse};
@@ -60,6 +61,7 @@ impl Default for FetcherOptions {
 
 /// What every source needs.
 pub(super) struct Surroundings {
+    pub(super) partitions: Arc<Partitions>,
     pub(super) common: Arc<Common>,
     pub(super) flusher: Arc<Flusher>,
     pub(super) clock: Arc<dyn Clock>,
@@ -72,16 +74,24 @@ pub struct Fetchers {
     around: Arc<Surroundings>,
 }
 
+impl Surroundings {
+    fn files(&self) -> Files<'_> {
+        Files { flusher: &self.flusher, partitions: &self.partitions }
+    }
+}
+
 impl Fetchers {
     pub fn new(
-        partitions: &Partitions,
+        partitions: &Arc<Partitions>,
         flusher: Arc<Flusher>,
         clock: Arc<dyn Clock>,
         remote: Arc<dyn ReplicaFetch>,
         options: FetcherOptions,
     ) -> Fetchers {
         let common = partitions.common().clone();
-        Fetchers { around: Arc::new(Surroundings { common, flusher, clock, remote, options }) }
+        Fetchers {
+            around: Arc::new(Surroundings { partitions: partitions.clone(), common, flusher, clock, remote, options }),
+        }
     }
 
     /// Never ends. Dropping the future ends all fetching, between two writes.

@@ -31,7 +31,7 @@ pub(super) struct Session {
 impl Session {
     /// Puts into `request` what the leader has to be told so that it knows `wanted`. The answer, or its absence, must be noted before
     /// the next call.
-    pub(super) fn ask(&mut self, request: &mut FetchRequest, wanted: &IndexMap<Key, Ask>) {
+    pub(super) fn ask(&mut self, request: &mut FetchRequest, wanted: IndexMap<Key, Ask>) {
         request.session_id = self.id;
         request.session_epoch = self.next_epoch;
         if self.next_epoch == 0 {
@@ -40,7 +40,7 @@ impl Session {
             request.topics = topics(wanted.iter().filter(|(key, ask)| self.asked.get(*key) != Some(*ask)));
             request.forgotten_topics_data = forgotten(self.asked.keys().filter(|key| !wanted.contains_key(*key)));
         }
-        self.asked.clone_from(wanted);
+        self.asked = wanted;
     }
 
     /// The leader answered without a session error.
@@ -122,7 +122,7 @@ mod tests {
 
     fn asked(session: &mut Session, offsets: &[(PartitionIndex, i64)]) -> (i32, i32, Vec<i32>, Vec<i32>) {
         let mut request = FetchRequest::default();
-        session.ask(&mut request, &wanted(offsets));
+        session.ask(&mut request, wanted(offsets));
         let named = request.topics.iter().flat_map(|topic| topic.partitions.iter().map(|one| one.partition)).collect();
         let forgotten = request.forgotten_topics_data.iter().flat_map(|topic| topic.partitions.clone()).collect();
         (request.session_id, request.session_epoch, named, forgotten)

@@ -1,6 +1,5 @@
 //! One broker that we follow: its partitions, its session, and the loop of asking and writing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::replica::role::{Gathered, Role};
 use crate::wire::messages::fetch_request::ReplicaState;
 use crate::wire::messages::{BrokerId as WireBrokerId, FetchRequest, FetchResponse};
 
-use super::answer::{Part, Taken, is_news, take};
+use super::answer::{Part, Taken, is_news, is_quick, take};
 use super::session::{Ask, Key, Session};
 use super::{FetchFailed, Surroundings};
 
@@ -54,16 +53,17 @@ impl Source {
         loop {
             self.take_new();
             self.drop_gone();
-            self.find_positions().await;
             let now = self.now();
+            self.find_positions(now).await;
             let wanted = self.wanted(now);
             if wanted.is_empty() {
                 self.wait_for_work(now).await;
                 continue;
             }
-            match self.fetch(&wanted, now).await {
+            let damaged = self.damaged(&wanted);
+            match self.fetch(wanted, now).await {
                 Ok(answer) => {
-                    self.note_answered(&wanted, &answer);
+                    self.note_answered(&damaged, &answer);
                     self.take_over(answer).await;
                 }
                 Err(error) => {
@@ -95,24 +95,29 @@ impl Source {
     }
 
     /// Asks the logs where they end. May open them, so it happens where blocking is allowed.
-    async fn find_positions(&mut self) {
-        let unknown = self.partitions.iter().filter(|(_, followed)| followed.position.is_none());
+    async fn find_positions(&mut self, now: MonotonicMs) {
+        let is_due = |followed: &Followed| followed.position.is_none() && followed.paused_until <= now;
+        let unknown = self.partitions.iter().filter(|(_, followed)| is_due(followed));
         let unknown: Vec<_> =
             unknown.map(|(key, followed)| (*key, followed.partition.clone(), followed.epoch)).collect();
         if unknown.is_empty() {
             return;
         }
-        let flusher = self.around.flusher.clone();
+        let around = self.around.clone();
         let found = task::blocking(move || {
             let position = |partition: &Partition, epoch| {
-                partition.prepare_to_follow(&flusher, epoch).and_then(|_| partition.position(epoch))
+                partition.prepare_to_follow(around.files(), epoch).and_then(|_| partition.position(epoch))
             };
-            let found = unknown.into_iter().map(|(key, partition, epoch)| (key, position(&partition, epoch).ok()));
+            let found = unknown.into_iter().map(|(key, partition, epoch)| {
+                let position = position(&partition, epoch).ok();
+                (key, partition, position)
+            });
             found.collect::<Vec<_>>()
         })
         .await;
-        for (key, position) in found {
-            match position {
+        self.sync(found.iter().filter_map(|(_, partition, position)| Some((partition, (*position)?)))).await;
+        for (key, partition, position) in found {
+            match position.filter(|position| self.may_be_said(&partition, *position)) {
                 Some(position) => self.note_position(key, position),
                 None => self.note_failed(key),
             }
@@ -122,14 +127,23 @@ impl Source {
     fn note_position(&mut self, key: Key, position: Position) {
         if let Some(followed) = self.partitions.get_mut(&key) {
             followed.position = Some(position);
+        }
+    }
+
+    /// Something went as it should.
+    fn note_progress(&mut self, key: Key, position: Position) {
+        if let Some(followed) = self.partitions.get_mut(&key) {
+            followed.position = Some(position);
             followed.failures = 0;
         }
     }
 
+    /// Where the log ends now is not known: some of what was sent may have been written.
     fn note_failed(&mut self, key: Key) {
         let now = self.now();
         let backoff_ms_max = self.around.options.backoff_ms_max;
         if let Some(followed) = self.partitions.get_mut(&key) {
+            followed.position = None;
             followed.paused_until = now + backoff_ms(followed.failures, backoff_ms_max);
             followed.failures = followed.failures.saturating_add(1);
         }
@@ -175,7 +189,7 @@ impl Source {
             .with_max_bytes(options.response_bytes_max)
     }
 
-    async fn fetch(&mut self, wanted: &IndexMap<Key, Ask>, now: MonotonicMs) -> Result<FetchResponse, FetchFailed> {
+    async fn fetch(&mut self, wanted: IndexMap<Key, Ask>, now: MonotonicMs) -> Result<FetchResponse, FetchFailed> {
         let wait_ms = self.next_pause_end_ms(now).unwrap_or(u64::MAX).min(self.around.options.wait_ms_max);
         let mut request = self.request().with_max_wait_ms(i32::try_from(wait_ms).unwrap_or(i32::MAX));
         self.session.ask(&mut request, wanted);
@@ -200,8 +214,14 @@ impl Source {
         answer.map(|answer| answer.with_session_id(0))
     }
 
-    /// The leader knows now how far each of these copies goes.
-    fn note_answered(&self, wanted: &IndexMap<Key, Ask>, answer: &FetchResponse) {
+    /// What is asked of those whose copy is damaged.
+    fn damaged(&self, wanted: &IndexMap<Key, Ask>) -> Vec<(Key, Ask)> {
+        let is_damaged = |key: &Key| self.partitions.get(key).is_some_and(|followed| followed.partition.is_damaged());
+        wanted.iter().filter(|(key, _)| is_damaged(key)).map(|(key, ask)| (*key, *ask)).collect()
+    }
+
+    /// The leader knows now how far these copies go.
+    fn note_answered(&self, asked: &[(Key, Ask)], answer: &FetchResponse) {
         if answer.error_code != 0 {
             return;
         }
@@ -210,11 +230,8 @@ impl Source {
             let mut parts = topics.flat_map(|topic| &topic.partitions).filter(|part| part.partition_index == key.1);
             parts.any(|part| part.error_code != 0 || part.diverging_epoch.end_offset >= 0)
         };
-        for (key, ask) in wanted {
-            if let Some(followed) = self.partitions.get(key)
-                && followed.partition.is_damaged()
-                && !was_refused(key)
-            {
+        for (key, ask) in asked {
+            if let Some(followed) = self.partitions.get(key).filter(|_| !was_refused(key)) {
                 followed.partition.note_fetch_answered(ask.leader_epoch, ask.position.fetch_offset);
             }
         }
@@ -241,16 +258,13 @@ impl Source {
         }
         self.failures = 0;
         self.session.note_answer(answer.session_id);
-        let parts = self.parts(answer);
-        if parts.is_empty() {
-            return;
+        let (quick, slow): (Vec<Part>, Vec<Part>) =
+            self.parts(answer).into_iter().partition(|part| is_quick(&part.data));
+        let mut taken = taken_over(quick, &self.around);
+        if !slow.is_empty() {
+            let around = self.around.clone();
+            taken.extend(task::blocking(move || taken_over(slow, &around)).await);
         }
-        let flusher = self.around.flusher.clone();
-        let taken = task::blocking(move || {
-            let taken = parts.into_iter().map(|part| (part.key, take(&part, &flusher), part.partition));
-            taken.collect::<Vec<_>>()
-        })
-        .await;
         self.note_taken(taken).await;
     }
 
@@ -274,34 +288,50 @@ impl Source {
         }
     }
 
-    /// What was written becomes durable, where the policy asks for it, before the next fetch tells the leader of it.
-    async fn note_taken(&mut self, taken: Vec<(Key, Taken, Arc<Partition>)>) {
-        let ticket = AckTicket::new();
-        let options = &self.around.common.options;
-        let syncs = options.flush_policy == FlushPolicy::Sync && options.rules.syncs_before_fetch;
-        let mut numbers = HashMap::new();
-        for (number, (key, taken, partition)) in taken.iter().enumerate() {
-            if let Taken::At { written_below: Some(below), .. } = taken
-                && syncs
-            {
-                partition.claim_synced(*below, &ticket, number);
-                self.around.flusher.request(partition);
-                numbers.insert(*key, number);
-            }
-        }
-        if !ticket.seal() {
-            ticket.clone().wait().await;
-        }
-        for (key, taken, _) in taken {
-            let is_safe = numbers.get(&key).is_none_or(|number| ticket.outcome(*number).is_ok());
+    async fn note_taken(&mut self, taken: Vec<(Key, Arc<Partition>, Taken)>) {
+        let ends = taken.iter().filter_map(|(_, partition, taken)| match taken {
+            Taken::At(position) => Some((partition, *position)),
+            Taken::Gone | Taken::Failed => None,
+        });
+        self.sync(ends).await;
+        for (key, partition, taken) in taken {
             match taken {
-                Taken::At { position, .. } if is_safe => self.note_position(key, position),
-                Taken::At { .. } | Taken::Failed => self.note_failed(key),
+                Taken::At(position) if self.may_be_said(&partition, position) => self.note_progress(key, position),
+                Taken::At(_) | Taken::Failed => self.note_failed(key),
                 Taken::Gone => {
                     self.partitions.shift_remove(&key);
                 }
             }
         }
+    }
+
+    /// Whether a fetch says only what is on the device.
+    fn says_what_is_durable(&self) -> bool {
+        let options = &self.around.common.options;
+        options.flush_policy == FlushPolicy::Sync && options.rules.syncs_before_fetch
+    }
+
+    /// What a log holds becomes durable, where the policy asks for it, before a fetch tells the leader of it: what was written just now,
+    /// and what nobody waited for while this node led.
+    async fn sync<'a>(&self, ends: impl Iterator<Item = (&'a Arc<Partition>, Position)>) {
+        if !self.says_what_is_durable() {
+            return;
+        }
+        let mut ticket = None;
+        for (partition, position) in ends.filter(|(partition, at)| !partition.is_durable(at.fetch_offset)) {
+            // All under one number: nobody asks the ticket how each of them ended.
+            partition.claim_synced(position.fetch_offset, ticket.get_or_insert_with(AckTicket::new), 0);
+            self.around.flusher.request(partition);
+        }
+        if let Some(ticket) = ticket
+            && !ticket.seal()
+        {
+            ticket.wait().await;
+        }
+    }
+
+    fn may_be_said(&self, partition: &Partition, position: Position) -> bool {
+        !self.says_what_is_durable() || partition.is_durable(position.fetch_offset)
     }
 
     async fn pause(&mut self) {
@@ -311,6 +341,76 @@ impl Source {
     }
 }
 
+fn taken_over(parts: Vec<Part>, around: &Surroundings) -> Vec<(Key, Arc<Partition>, Taken)> {
+    let taken = parts.into_iter().map(|part| {
+        let taken = take(&part, around.files());
+        (part.key, part.partition, taken)
+    });
+    taken.collect()
+}
+
 fn backoff_ms(failures: u32, ms_max: u64) -> u64 {
     FIRST_BACKOFF_MS.saturating_mul(1 << failures.min(10)).min(ms_max.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+    use crate::replica::deletion_tests::new_world;
+    use crate::replica::durability_tests::{World, image_on};
+    use crate::replica::fetcher::{FetcherOptions, ReplicaFetch};
+
+    struct Nobody;
+
+    impl ReplicaFetch for Nobody {
+        fn fetch(&self, _: BrokerId, _: FetchRequest) -> BoxFuture<'static, Result<FetchResponse, FetchFailed>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// Follows node 2 with everything that the world has.
+    fn source(world: &World) -> Source {
+        world.partitions.apply(&image_on(1, 1, vec![2, 1]), true);
+        let around = Surroundings {
+            partitions: world.partitions.clone(),
+            common: world.partitions.common().clone(),
+            flusher: world.flusher.clone(),
+            clock: world.sim.host().clock,
+            remote: Arc::new(Nobody),
+            options: FetcherOptions::default(),
+        };
+        let inbox = Arc::new(Gathered::default());
+        around.common.following.take().iter().for_each(|partition| inbox.add(partition));
+        let mut source = Source::new(2, Arc::new(around), inbox);
+        source.take_new();
+        source
+    }
+
+    #[tokio::test]
+    async fn a_partition_that_failed_rests_and_then_its_log_is_asked_anew() {
+        let world = new_world();
+        let mut source = source(&world);
+        let now = source.now();
+        source.find_positions(now).await;
+        assert_eq!(source.wanted(now).len(), 3);
+        let key = *source.partitions.keys().next().unwrap();
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            source.note_failed(key);
+            assert_eq!(source.partitions[&key].position, None, "what was said of it may be wrong");
+            source.find_positions(now).await;
+            assert_eq!(source.partitions[&key].position, None, "it rests");
+            let until = source.partitions[&key].paused_until;
+            pauses.push(until - source.now());
+            source.find_positions(until).await;
+            assert!(source.wanted(until).contains_key(&key));
+        }
+        assert_eq!(pauses, [20, 40, 80], "that the log can be asked is no progress");
+        let position = source.partitions[&key].position.unwrap();
+        source.note_progress(key, position);
+        source.note_failed(key);
+        assert_eq!(source.partitions[&key].paused_until - source.now(), 20);
+    }
 }

@@ -1,0 +1,123 @@
+//! A follower's log, cut: what is said of it while that goes wrong, or while another one is cutting it.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use super::deletion_tests::new_world;
+use super::durability_tests::{LOG_DIR, World, image_on};
+use super::partition_follow::Files;
+use super::*;
+use crate::base::{Offset, TopicPartition};
+use crate::log::checkpoints::{LOG_START_OFFSETS, RECOVERY_POINTS, read_offsets};
+use crate::records::{BatchBuilder, Codec};
+
+const SAYS: LeaderSays = LeaderSays { high_watermark: 10, log_start_offset: 0 };
+
+/// One record a batch, as a leader of epoch 0 would send them.
+fn records(offsets: std::ops::Range<i64>) -> bytes::Bytes {
+    let batch = |offset| {
+        let mut builder = BatchBuilder::new(Codec::None);
+        builder.push(1_700_000_000_000, None, Some(b"value"), &[]);
+        builder.finish(offset, 0)
+    };
+    offsets.flat_map(batch).collect::<Vec<u8>>().into()
+}
+
+/// Follows node 2 in epoch 1, with ten synced records of epoch 0.
+fn following() -> World {
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![2, 1]), true);
+    let partition = world.partition(0);
+    partition.append_as_follower(1, &records(0..10), SAYS).unwrap();
+    let ticket = AckTicket::new();
+    partition.claim_synced(10, &ticket, 0);
+    world.flusher.request(&partition);
+    while ticket.outcome(0).is_err() {
+        std::thread::yield_now();
+    }
+    assert!(partition.is_durable(10));
+    world
+}
+
+fn files(world: &World) -> Files<'_> {
+    Files { flusher: &world.flusher, partitions: &world.partitions }
+}
+
+/// What the checkpoint files say of `t-0`: its recovery point, and its log's start where that is not 0.
+fn checkpointed(world: &World) -> (Option<Offset>, Option<Offset>) {
+    let read = |name| {
+        let (offsets, _) = read_offsets(&*world.sim.disk, Path::new(LOG_DIR), name).unwrap();
+        offsets.get(&TopicPartition::new("t", 0)).copied()
+    };
+    (read(RECOVERY_POINTS), read(LOG_START_OFFSETS))
+}
+
+#[test]
+fn a_cut_that_was_interrupted_takes_back_what_was_said_of_the_device() {
+    let world = following();
+    let partition = world.partition(0);
+    world.sim.disk.run_out_of_descriptors(true);
+    assert!(partition.cut_to_divergence(files(&world), 1, 0, 5).is_err());
+    world.sim.disk.run_out_of_descriptors(false);
+    let end = partition.with_log(|log| log.log_end_offset()).unwrap();
+    assert_eq!(end, 5, "the cut itself was done");
+    assert!(!partition.is_durable(6), "nothing is there");
+    assert_eq!(partition.high_watermark(), 5);
+    assert!(partition.append_as_follower(1, &records(5..8), SAYS).is_ok());
+    assert!(!partition.is_durable(6), "it was not synced");
+}
+
+#[test]
+fn a_log_is_cut_only_when_the_checkpoint_files_say_no_more_than_what_is_left() {
+    let world = following();
+    let partition = world.partition(0);
+    partition.with_log(|log| log.delete_records_before(7).and_then(|_| log.checkpoint())).unwrap().unwrap();
+    world.partitions.save_checkpoints();
+    assert_eq!(checkpointed(&world), (Some(10), Some(7)));
+    world.sim.disk.set_capacity_bytes(world.sim.disk.used_bytes());
+    let refused = partition.cut_to_divergence(files(&world), 1, 0, 5);
+    assert!(matches!(refused, Err(FollowError::Checkpoints)), "{refused:?}");
+    let span = || partition.with_log(|log| (log.log_start_offset(), log.log_end_offset())).unwrap();
+    assert_eq!(span(), (7, 10), "nothing was cut");
+    world.sim.disk.set_capacity_bytes(u64::MAX);
+    partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
+    assert_eq!((span(), checkpointed(&world)), ((5, 5), (Some(5), Some(5))));
+    partition.append_as_follower(1, &records(5..8), SAYS).unwrap();
+    partition.with_log(|log| log.flush().and_then(|()| log.checkpoint())).unwrap().unwrap();
+    world.partitions.save_checkpoints();
+    assert_eq!(checkpointed(&world).0, Some(8), "it moves on afterwards");
+}
+
+#[test]
+fn who_waits_for_the_device_behind_a_cut_is_told_and_holds_nobody_up() {
+    let world = following();
+    let partition = world.partition(0);
+    partition.append_as_follower(1, &records(10..12), SAYS).unwrap();
+    let (cut, kept) = (AckTicket::new(), AckTicket::new());
+    partition.claim_synced(12, &cut, 0);
+    partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
+    assert_eq!(cut.outcome(0), Err(AckFailure::NotLeader));
+    assert!(cut.seal(), "it has reported");
+    let late = AckTicket::new();
+    partition.claim_synced(12, &late, 0);
+    partition.append_as_follower(1, &records(5..8), SAYS).unwrap();
+    partition.claim_synced(8, &kept, 0);
+    world.flusher.request(&partition);
+    while kept.outcome(0).is_err() {
+        std::thread::yield_now();
+    }
+    assert!(late.outcome(0).is_err(), "this one waits for more");
+}
+
+#[test]
+fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journal_again() {
+    let world = following();
+    let partition = world.partition(0);
+    let other = partition.with_log(|_| partition.begin_cut(3)).unwrap();
+    partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
+    assert_eq!(partition.unjournaled.load(Ordering::SeqCst), 1);
+    assert_eq!(partition.checkpoint().unwrap().high_watermark, 3, "nothing is said of what it is about to cut");
+    drop(other);
+    assert_eq!(partition.unjournaled.load(Ordering::SeqCst), 0);
+    assert_eq!(partition.checkpoint().unwrap().high_watermark, 5);
+}
