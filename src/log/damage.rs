@@ -247,7 +247,7 @@ mod tests {
     fn log(sim: &SimHost) -> Log {
         let env = LogEnv::new(sim.host(), 8);
         let identity =
-            LogIdentity { topic_partition: TopicPartition::new("t".into(), 0), topic_id: TopicId::from_bytes([1; 16]) };
+            LogIdentity { topic_partition: TopicPartition::new("t", 0), topic_id: TopicId::from_bytes([1; 16]) };
         let config = LogConfig { segment_bytes: 1500, index_interval_bytes: 200, ..LogConfig::default() };
         let opened = Log::open(&env, "/t-0".into(), identity, Arc::new(config), OpenHow::default());
         let (mut log, _) = opened.unwrap();

@@ -6,7 +6,7 @@
 //! lead until the controller has been told: others may have what it lacks, and would cut it off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -73,6 +73,8 @@ pub(super) struct DamageMark {
     /// The end of the log at which the leader's answers could not be used, and how many of them.
     bad_answers: Mutex<(Offset, u32)>,
     short: AtomicU8,
+    /// The controller has given a short log's partition to others, with a state of this epoch: one that is older does not count here.
+    given_away: AtomicI32,
 }
 
 struct Known {
@@ -119,9 +121,9 @@ impl DamageMark {
         inside
     }
 
-    /// Whether the partition must not be led from here now.
-    pub(super) fn holds_back(&self) -> bool {
-        self.short.load(Ordering::Acquire) == SHORT
+    /// Whether the partition must not be led from here now, although a state of it with that epoch says so.
+    pub(super) fn holds_back(&self, partition_epoch: i32) -> bool {
+        self.short.load(Ordering::Acquire) == SHORT || partition_epoch < self.given_away.load(Ordering::Acquire)
     }
 }
 
@@ -325,8 +327,9 @@ impl Partition {
         self.common.concerns.add(Concern::Short(self.key()));
     }
 
-    /// The controller knows, and has given the partition to others if there are any.
-    pub(super) fn note_short_told(&self) {
+    /// The controller knows. It has given the partition to others with a state of this epoch, or there are none.
+    pub(super) fn note_short_told(&self, given_away: Option<i32>) {
+        self.damage.given_away.store(given_away.unwrap_or(0), Ordering::Release);
         let _ = self.damage.short.compare_exchange(SHORT, SHORT_AND_TOLD, Ordering::AcqRel, Ordering::Acquire);
     }
 

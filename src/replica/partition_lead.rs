@@ -41,7 +41,7 @@ impl Partition {
     /// Takes over what the metadata says of this partition.
     pub(super) fn apply(self: &Arc<Self>, state: &PartitionState) {
         let me = self.common.options.node_id;
-        if state.leader == me && self.damage.holds_back() {
+        if state.leader == me && self.damage.holds_back(state.partition_epoch) {
             self.step_down(Role::Idle { epoch: state.leader_epoch });
         } else if state.leader == me {
             self.lead(self.assignment(state));

@@ -267,7 +267,7 @@ impl Rebuilder {
             }
         }
         if is_short {
-            case.partition.note_short_told();
+            case.partition.note_short_told(answer.ok());
             self.partitions.apply_again(&case.partition);
         }
     }

@@ -20,6 +20,8 @@ struct Controller {
     /// Who was told that there is no other, and whose leader was found damaged, too.
     refused: Arc<Mutex<Vec<BrokerId>>>,
     waiting: Arc<Mutex<Vec<BrokerId>>>,
+    /// In-sync sets do not grow.
+    frozen: Arc<Mutex<bool>>,
 }
 
 /// One node's way to it and to the others.
@@ -46,7 +48,8 @@ impl Controller {
             self.refused.lock().push(me);
             return Err(ErrorCode::ELIGIBLE_LEADERS_NOT_AVAILABLE);
         };
-        state.leader_epoch += i32::from(leader != state.leader);
+        let moves = leader != state.leader;
+        state.leader_epoch += i32::from(moves);
         state.leader = leader;
         state.elr.retain(|id| *id != me && !others.contains(id));
         state.isr = others;
@@ -88,6 +91,9 @@ impl IsrProposals for Care {
     fn propose(&self, proposals: Vec<IsrProposal>) -> BoxFuture<'static, IsrAnswers> {
         let mut state = self.controller.state.lock();
         let answers = proposals.iter().map(|one| {
+            if *self.controller.frozen.lock() {
+                return Err(ErrorCode::INELIGIBLE_REPLICA);
+            }
             if one.proposal.partition_epoch != state.partition_epoch || state.leader != self.me {
                 return Err(ErrorCode::INVALID_UPDATE_VERSION);
             }
@@ -128,6 +134,7 @@ impl Scene {
             given_up: Arc::default(),
             refused: Arc::default(),
             waiting: Arc::default(),
+            frozen: Arc::default(),
         };
         let mut scene = Scene { cluster, controller, telemetry: BTreeMap::new(), tasks: Vec::new(), written };
         NODES.iter().for_each(|id| scene.begin_caring(*id));
@@ -155,6 +162,12 @@ impl Scene {
         self.cluster.state = state.clone();
         drop(state);
         self.cluster.tell_all();
+    }
+
+    /// From now on the sets are these, and nobody joins them.
+    fn freeze(&mut self, isr: &[BrokerId], elr: &[BrokerId]) {
+        *self.controller.frozen.lock() = true;
+        self.set(|state| (state.isr, state.elr) = (isr.to_vec(), elr.to_vec()));
     }
 
     fn flip(&self, id: BrokerId, offset: Offset, byte: u64) {
@@ -257,8 +270,8 @@ async fn a_damaged_leader_hands_over_and_is_fetched_again() {
 #[tokio::test]
 async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
     let mut scene = Scene::new().await;
+    *scene.controller.frozen.lock() = true;
     scene.cluster.wires.cut.lock().push(3);
-    scene.set(|state| state.isr = vec![1, 2]);
     let flusher = scene.cluster.node(3).flusher.clone();
     let partition = scene.cluster.node(3).partition();
     let cut = task::blocking(move || {
@@ -266,8 +279,14 @@ async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
         partition.with_log(|log| log.truncate_to(10).unwrap()).unwrap();
     });
     cut.await;
+    // With another epoch everybody looks anew where its log ends.
+    scene.set(|state| {
+        state.isr = vec![1, 2];
+        state.leader_epoch += 1;
+    });
     scene.flip(1, 17, 70);
     scene.cluster.wires.cut.lock().clear();
+    *scene.controller.frozen.lock() = false;
     scene.until_whole().await;
     assert_eq!(scene.controller.state.lock().leader, 2, "nobody had scrubbed");
     scene.stop().await;
@@ -290,9 +309,7 @@ async fn two_of_three_copies_that_are_damaged_at_different_places_become_whole()
 #[tokio::test]
 async fn the_last_copy_in_sync_goes_on_leading_and_nothing_is_cut() {
     let mut scene = Scene::new().await;
-    scene.set(|state| state.isr = vec![1]);
-    scene.cluster.wires.cut.lock().extend([2, 3]);
-    scene.set(|state| state.isr = vec![1]);
+    scene.freeze(&[1], &[]);
     scene.flip(1, 17, 70);
     scene.scrub(1).await;
     scene.until("it says so", |scene| scene.shows(1, "barnabas_damaged_copies 1")).await;
@@ -307,8 +324,8 @@ async fn the_last_copy_in_sync_goes_on_leading_and_nothing_is_cut() {
 #[tokio::test]
 async fn a_follower_keeps_what_it_has_while_its_leader_is_damaged_too() {
     let mut scene = Scene::new().await;
+    scene.freeze(&[1, 2], &[]);
     scene.cluster.wires.cut.lock().push(3);
-    scene.set(|state| state.isr = vec![1, 2]);
     scene.flip(1, 40, 70);
     scene.flip(2, 5, 70);
     scene.scrub(2).await;
@@ -318,6 +335,7 @@ async fn a_follower_keeps_what_it_has_while_its_leader_is_damaged_too() {
     assert_eq!(scene.controller.state.lock().leader, 1);
     // The third one is back: it has it all.
     scene.cluster.wires.cut.lock().clear();
+    *scene.controller.frozen.lock() = false;
     scene.until_whole().await;
     scene.stop().await;
 }
@@ -348,7 +366,7 @@ async fn a_tail_that_was_damaged_when_the_power_went_is_fetched_again() {
 #[tokio::test]
 async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
     let mut scene = Scene::new().await;
-    scene.set(|state| (state.isr, state.elr) = (vec![1], vec![2]));
+    scene.freeze(&[1], &[2]);
     scene.flip(1, RECORDS as i64 - 2, 16);
     let closed = scene.cluster.node(1).partitions.clone();
     task::blocking(move || closed.close(1).unwrap()).await;
@@ -357,6 +375,7 @@ async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
     scene.set(|_| {});
     assert!(scene.cluster.node(1).partition().view().is_err() || !scene.cluster.node(1).partition().is_leader());
     scene.until("another one leads", |scene| scene.cluster.node(2).partition().is_leader()).await;
+    *scene.controller.frozen.lock() = false;
     scene.until_whole().await;
     scene.stop().await;
 }
@@ -364,9 +383,7 @@ async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
 #[tokio::test]
 async fn a_log_that_lost_its_end_leads_when_there_is_no_other() {
     let mut scene = Scene::new().await;
-    scene.set(|state| state.isr = vec![1]);
-    scene.cluster.wires.cut.lock().extend([2, 3]);
-    scene.set(|state| state.isr = vec![1]);
+    scene.freeze(&[1], &[]);
     scene.flip(1, RECORDS as i64 - 2, 16);
     let closed = scene.cluster.node(1).partitions.clone();
     task::blocking(move || closed.close(1).unwrap()).await;
