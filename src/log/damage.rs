@@ -248,7 +248,7 @@ mod tests {
         let env = LogEnv::new(sim.host(), 8);
         let identity =
             LogIdentity { topic_partition: TopicPartition::new("t", 0), topic_id: TopicId::from_bytes([1; 16]) };
-        let config = LogConfig { segment_bytes: 1500, index_interval_bytes: 200, ..LogConfig::default() };
+        let config = LogConfig { segment_bytes: 800, index_interval_bytes: 200, ..LogConfig::default() };
         let opened = Log::open(&env, "/t-0".into(), identity, Arc::new(config), OpenHow::default());
         let (mut log, _) = opened.unwrap();
         for number in 0..RECORDS {

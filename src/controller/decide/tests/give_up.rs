@@ -29,7 +29,8 @@ fn a_damaged_follower_leaves_the_set_and_is_not_eligible_either() {
 #[test]
 fn one_that_nobody_counts_on_voids_what_was_proposed_before() {
     let mut image = replicated(3, 2);
-    set_state(&mut image, PartitionState { isr: vec![1, 3], partition_epoch: 4, ..state(&image) });
+    let next = PartitionState { isr: vec![1, 3], partition_epoch: 4, ..state(&image) };
+    set_state(&mut image, next);
     let (image, reply) = given_up(&image, &asking(2, false));
     assert_eq!((shown(&image), state(&image).partition_epoch, reply), (expect(1, &[1, 3], &[]), 5, Ok(vec![Ok(5)])));
 }
@@ -37,7 +38,8 @@ fn one_that_nobody_counts_on_voids_what_was_proposed_before() {
 #[test]
 fn an_eligible_replica_that_is_damaged_is_eligible_no_more() {
     let mut image = replicated(3, 3);
-    set_state(&mut image, PartitionState { isr: vec![1], elr: vec![2, 3], ..state(&image) });
+    let next = PartitionState { isr: vec![1], elr: vec![2, 3], ..state(&image) };
+    set_state(&mut image, next);
     assert_eq!(shown(&given_up(&image, &asking(2, false)).0), expect(1, &[1], &[3]));
 }
 
@@ -51,14 +53,16 @@ fn a_damaged_leader_hands_over_to_another_in_sync_replica() {
 #[test]
 fn a_damaged_leader_hands_over_to_one_that_is_eligible_when_it_is_the_last_in_sync() {
     let mut image = replicated(3, 3);
-    set_state(&mut image, PartitionState { isr: vec![1], elr: vec![3], ..state(&image) });
+    let next = PartitionState { isr: vec![1], elr: vec![3], ..state(&image) };
+    set_state(&mut image, next);
     assert_eq!(shown(&given_up(&image, &asking(1, false)).0), expect(3, &[3], &[]));
 }
 
 #[test]
 fn the_last_one_stays_whatever_the_topic_says_about_unclean_elections() {
     let mut image = replicated(3, 1);
-    set_state(&mut image, PartitionState { isr: vec![1], ..state(&image) });
+    let next = PartitionState { isr: vec![1], ..state(&image) };
+    set_state(&mut image, next);
     assert_refused(&image, &asking(1, false));
     assert_refused(&image, &asking(1, true));
     apply(&mut image, &[topic_config("unclean.leader.election.enable", "true")]);
@@ -69,7 +73,8 @@ fn the_last_one_stays_whatever_the_topic_says_about_unclean_elections() {
 #[test]
 fn one_that_lacks_records_rather_leaves_the_partition_without_a_leader_until_others_are_back() {
     let mut image = replicated(3, 3);
-    set_state(&mut image, PartitionState { isr: vec![1], elr: vec![2], ..state(&image) });
+    let next = PartitionState { isr: vec![1], elr: vec![2], ..state(&image) };
+    set_state(&mut image, next);
     fence_broker(&mut image, 2);
     assert_refused(&image, &asking(1, false));
     let (image, reply) = given_up(&image, &asking(1, true));
