@@ -103,7 +103,7 @@ pub async fn tell(broker: &Arc<Broker>, copies: Vec<WantedCopy>) -> Result<GiveU
         here(broker, wanted).await
     } else {
         let body = serde_json::to_vec(&wanted).unwrap_or_default();
-        let answer = hand_over(broker, PrivateApi::GiveUpCopies, body.into()).await?;
+        let answer = hand_over(broker, PrivateApi::GiveUpCopies, body.into(), true).await?;
         let told: Told = serde_json::from_slice(&answer)
             .map_err(|error| Refusal::new(ErrorCode::REQUEST_TIMED_OUT, error.to_string()))?;
         told.result()
