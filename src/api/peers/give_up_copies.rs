@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::active::hand_over;
-use super::envelope::{self, Outcome};
+use super::envelope::Outcome;
 use crate::api::brokers::check_speaker;
 use crate::api::cluster::quorum_refusal;
 use crate::api::{Broker, Refused, RequestContext};
@@ -16,6 +16,7 @@ use crate::base::{BrokerId, ErrorCode, PartitionIndex, TopicId};
 use crate::controller::Refusal;
 use crate::controller::decide::give_up::{GiveUp, GiveUpOutcomes, OwnCopy};
 use crate::telemetry::Reason;
+use crate::wire::envelope::seal;
 use crate::wire::private::{PrivateApi, RawBody};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,14 +74,14 @@ pub async fn handle(broker: &Arc<Broker>, context: &RequestContext, body: Bytes)
     let wanted: Wanted = serde_json::from_slice(&body)
         .map_err(|error| Refused::because(Reason::MalformedRequest, format!("GiveUpCopies cannot be read: {error}")))?;
     if !broker.is_active_controller() {
-        return Ok(RawBody(envelope::seal(&Outcome::NotController, &[])));
+        return Ok(RawBody(seal(&Outcome::NotController, &[])));
     }
     let result = match check_speaker(context, wanted.broker) {
         Ok(()) => here(broker, wanted).await,
         Err(code) => Err(code),
     };
     let told = serde_json::to_vec(&Told::of(result)).unwrap_or_default();
-    Ok(RawBody(envelope::seal(&Outcome::Answered { offset: broker.image().offset }, &told)))
+    Ok(RawBody(seal(&Outcome::Answered { offset: broker.image().offset }, &told)))
 }
 
 /// On the active controller.
