@@ -12,7 +12,7 @@ use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
 use crate::api::peers::forward::{self, Unanswered};
-use crate::api::peers::{ensure_topic, peer_hello, raft};
+use crate::api::peers::{ensure_topic, give_up_copies, look_at_copy, peer_hello, raft};
 use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, refused, topics, transactions};
 use crate::base::ErrorCode;
 use crate::controller::doubting;
@@ -271,6 +271,12 @@ fn answer_node(
         PrivateApi::Forward => between_nodes!(broker, context, api, |held, asked| forward::handle(&held, &asked, body)),
         PrivateApi::EnsureTopic => {
             between_nodes!(broker, context, api, |held, _asked| ensure_topic::handle(&held, body))
+        }
+        PrivateApi::GiveUpCopies => {
+            between_nodes!(broker, context, api, |held, asked| give_up_copies::handle(&held, &asked, body))
+        }
+        PrivateApi::LookAtCopy => {
+            between_nodes!(broker, context, api, |held, _asked| look_at_copy::handle(&held, body))
         }
     }
 }

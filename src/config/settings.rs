@@ -145,6 +145,9 @@ pub struct TopicSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogSettings {
     pub retention_check_interval_ms: u64,
+    /// 0: never.
+    pub scrub_bytes_per_second: u64,
+    pub scrub_interval_ms: u64,
     pub recovery_checkpoint_interval_ms: u64,
     pub start_offset_checkpoint_interval_ms: u64,
     pub recovery_threads_per_dir: usize,
@@ -366,6 +369,8 @@ fn topics(reader: &Reader<'_>) -> TopicSettings {
 fn log(reader: &Reader<'_>) -> LogSettings {
     LogSettings {
         retention_check_interval_ms: reader.number("log.retention.check.interval.ms"),
+        scrub_bytes_per_second: reader.number("log.scrub.bytes.per.second"),
+        scrub_interval_ms: reader.number("log.scrub.interval.ms"),
         recovery_checkpoint_interval_ms: reader.number("log.flush.offset.checkpoint.interval.ms"),
         start_offset_checkpoint_interval_ms: reader.number("log.flush.start.offset.checkpoint.interval.ms"),
         recovery_threads_per_dir: reader.number("num.recovery.threads.per.data.dir"),

@@ -89,6 +89,9 @@ pub trait DiskFile: Send + Sync + fmt::Debug {
     /// Whether a read of the range would be served from memory. `true` when the system cannot tell.
     fn is_cached(&self, position: u64, len: u64) -> bool;
 
+    /// A hint: what is read through this handle is not wanted again, so it need not push anything out of memory.
+    fn will_read_once(&self) {}
+
     /// The descriptor for `sendfile`, where there is one.
     fn raw_fd(&self) -> Option<RawFd>;
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `partition_log` | [`Log`], the owner's side; `open`, `reload`, `append`, `flush` and `shorten` hold its methods by purpose |
 //! | `view` | [`LogView`], the readers' side; `times` looks offsets up by time |
+//! | `damage` | whether a log still says what was written |
 //! | `segment/` | one file of batches with its indexes; `sparse_index` are those, `scan` walks batches |
 //! | `relocate` | a log that takes the place of another one with the same records |
 //! | `epochs`, `producers`, `retention` | pure: leader epochs, idempotent producers, what may be removed |
@@ -15,6 +16,7 @@
 mod append;
 mod checkpoint_text;
 pub mod checkpoints;
+mod damage;
 mod epochs;
 mod error;
 mod file_cache;
@@ -36,6 +38,7 @@ mod times;
 mod view;
 
 pub use append::{Appended, NewBatch};
+pub use damage::{Damage, DamageWalk, Looked};
 pub use epochs::{EpochStart, EpochTable};
 pub use error::{AppendError, LogError, ReadError};
 pub use file_cache::FileCache;

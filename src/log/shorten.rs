@@ -144,6 +144,24 @@ impl Log {
         self.finish_cut()
     }
 
+    /// Takes everything from byte `position` of a segment on away, where the batch at `offset` begins or should. Asks no index, and does not
+    /// look at what it cuts. After an error as with [`Log::truncate_to`].
+    pub(super) fn truncate_at(&mut self, segment_base: Offset, position: u64, offset: Offset) -> Result<(), LogError> {
+        self.finish_cut()?;
+        let Some(at) = self.segments.iter().position(|segment| segment.base_offset() == segment_base) else {
+            return Ok(());
+        };
+        if position == 0 && at == 0 {
+            return self.truncate_fully_and_start_at(offset);
+        }
+        let mut kept = self.segments.to_vec();
+        let dropped = kept.split_off(at + 1);
+        self.set_segments(kept);
+        self.shrink_to(offset, position);
+        self.unfinished_cut = Some(Cut { dropped, stays: Stays::UpTo(position) });
+        self.finish_cut()
+    }
+
     /// Where the log would end after [`Log::truncate_to`].
     pub fn end_when_cut_at(&self, offset: Offset) -> Result<Offset, LogError> {
         if offset >= self.log_end_offset {

@@ -125,7 +125,10 @@ impl Peers {
     ) -> Result<Bytes, PeerError> {
         let frame = client::encode_private(api, 0, &self.shared.client_id, body)?;
         // Others' work may take as long as they allow it to.
-        let is_patient = matches!(api, PrivateApi::Forward | PrivateApi::EnsureTopic);
+        let is_patient = matches!(
+            api,
+            PrivateApi::Forward | PrivateApi::EnsureTopic | PrivateApi::GiveUpCopies | PrivateApi::LookAtCopy
+        );
         self.exchange(address, purpose, frame, is_patient, timeout).await
     }
 

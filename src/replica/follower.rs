@@ -45,6 +45,16 @@ impl LocalLog<'_> {
         }
     }
 
+    /// As of a log that ended at `offset`, for one that is damaged there.
+    pub fn position_at(&self, offset: Offset) -> Position {
+        let last = offset.checked_sub(1).filter(|last| *last >= self.start);
+        Position {
+            fetch_offset: offset,
+            last_epoch: last.and_then(|last| self.epochs.epoch_at(last)).unwrap_or(NO_LEADER_EPOCH),
+            log_start_offset: self.start,
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.start >= self.end
     }

@@ -10,10 +10,12 @@
 //! | `fetcher/`, `isr` | drivers: fetching from leaders, proposing in-sync sets |
 //! | `log_dirs`, `stock`, `moving/` | the directories, where a replica lies, its way from one to another |
 //! | `lanes`, `flusher`, `journal/`, `maintenance` | the disks |
+//! | `scrub`, `damage`, `rebuild` | looking for copies that are not what was written, knowing of them, making them whole |
 
 mod ack;
 mod append_rules;
 mod checkpoints;
+mod damage;
 #[cfg(test)]
 mod deletion_tests;
 mod dir_health;
@@ -41,9 +43,11 @@ mod partition_acks;
 mod partition_follow;
 mod partition_lead;
 mod partitions;
+mod rebuild;
 #[cfg(test)]
 mod replication_tests;
 mod role;
+mod scrub;
 mod stock;
 mod strays;
 mod sync_wait;
@@ -53,6 +57,7 @@ mod waiter;
 
 pub use ack::{AckFailure, AckTicket, AckWait};
 pub use checkpoints::Checkpoints;
+pub use damage::{Confirmed, CopySeen};
 pub use dir_health::DirHealth;
 pub use error::PartitionError;
 pub use fetcher::{FetchFailed, FetcherOptions, Fetchers, ReplicaFetch};
@@ -66,6 +71,8 @@ pub use moving::{FutureReplica, MoveRefused, Mover};
 pub use partition::{Checkpointed, Partition, SyncMark};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
+pub use rebuild::{CareFailed, CopyCare, GiveUpAnswers, GivenUp, Rebuilder};
 pub use role::{ReplicaOptions, Role};
+pub use scrub::{ScrubOptions, Scrubber};
 pub use sync_wait::{SyncWait, Unanswered};
 pub use waiter::{Waiter, Waiters};

@@ -20,6 +20,7 @@ use crate::base::rules::{Rule, holds};
 use crate::base::{LeaderEpoch, MonotonicMs, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
+use crate::replica::damage::DamageMark;
 use crate::replica::error::PartitionError;
 use crate::replica::log_dirs::{LogDir, LogDirs};
 use crate::replica::moving::Moving;
@@ -107,6 +108,7 @@ pub struct Partition {
     pub(super) cutting_to: AtomicI64,
     /// How often the log was cut. Changes under the lock of `slot`.
     pub(super) cuts: AtomicU64,
+    pub(super) damage: DamageMark,
     durable_below: AtomicI64,
     /// Used by the flusher, and when the log is cut.
     sync_mark: Mutex<Option<SyncMark>>,
@@ -155,6 +157,7 @@ impl Partition {
             unjournaled: AtomicUsize::new(0),
             cutting_to: AtomicI64::new(Offset::MAX),
             cuts: AtomicU64::new(0),
+            damage: DamageMark::default(),
             durable_below: AtomicI64::new(0),
             sync_mark: Mutex::new(None),
             open_failed: AtomicBool::new(false),
@@ -308,6 +311,7 @@ impl Partition {
             return Err(PartitionError::Offline(reason.clone()));
         }
         if let Slot::Unopened(checkpointed) = **slot {
+            let led = self.is_leader();
             match self.open(checkpointed) {
                 Ok(log) => **slot = Slot::Open(log),
                 // Perhaps next time; or its directory could not be set aside.
@@ -320,6 +324,9 @@ impl Partition {
                     }
                     **slot = Slot::Offline(error.to_string().into(), checkpointed);
                 }
+            }
+            if led && !self.is_leader() {
+                return Err(PartitionError::NotLeader);
             }
         }
         match &mut **slot {
@@ -358,6 +365,16 @@ impl Partition {
                         log_end_offset = log.log_end_offset(),
                         "cut an incomplete tail off the log"
                     );
+                }
+                // After an unclean stop the controller has taken the copy out of all sets, at this node's registration.
+                if checkpointed.clean_shutdown && log.log_end_offset() < checkpointed.recovery_point {
+                    tracing::error!(
+                        partition = %self.identity.topic_partition,
+                        log_end_offset = log.log_end_offset(),
+                        log_end_offset_then = checkpointed.recovery_point,
+                        "the log is shorter than it was when it was closed: its end was damaged or lost"
+                    );
+                    self.note_short();
                 }
                 self.durable_below.fetch_max(log.flushed_offset(), Ordering::AcqRel);
                 let (start, end) = (log.log_start_offset(), log.log_end_offset());

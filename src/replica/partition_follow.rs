@@ -28,6 +28,8 @@ pub enum FollowError {
     Malformed(String),
     #[error("the batch at offset {offset} does not continue the log: {reason}")]
     Misfit { offset: Offset, reason: BadBatch },
+    #[error("our own copy is damaged")]
+    Damaged,
     #[error("the flush journal cannot be emptied now")]
     Journal,
     #[error("the checkpoint files cannot be written now")]
@@ -53,11 +55,15 @@ pub(super) struct Files<'a> {
 impl Partition {
     /// What to ask a leader of `epoch` for.
     pub fn position(&self, epoch: LeaderEpoch) -> Result<Position, FollowError> {
-        self.as_follower(epoch, |log| local(log).position())
+        self.as_follower(epoch, |log| self.position_in(log))
     }
 
     /// Runs `work` on the log while this node follows a leader of `epoch`.
-    fn as_follower<T>(&self, epoch: LeaderEpoch, work: impl FnOnce(&mut Log) -> T) -> Result<T, FollowError> {
+    pub(super) fn as_follower<T>(
+        &self,
+        epoch: LeaderEpoch,
+        work: impl FnOnce(&mut Log) -> T,
+    ) -> Result<T, FollowError> {
         let mut slot = self.slot.lock();
         if !matches!(self.role(), Role::Follower { epoch: current, .. } if current == epoch) {
             return Err(FollowError::RoleChanged);
@@ -73,6 +79,9 @@ impl Partition {
         records: &[u8],
         says: LeaderSays,
     ) -> Result<Offset, FollowError> {
+        if self.damage.is_marked() {
+            return Err(FollowError::Damaged);
+        }
         // Checked before the lock is taken: a checksum over megabytes takes its time.
         let (batches, damage) = intact_batches(records, self.common.options.rules.checks_crc);
         let mut rest = batches.as_slice();
@@ -127,7 +136,7 @@ impl Partition {
         end.map_err(|error: LogError| self.storage(error))
     }
 
-    fn storage(&self, error: LogError) -> FollowError {
+    pub(super) fn storage(&self, error: LogError) -> FollowError {
         self.note_storage(&error);
         FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))
     }

@@ -41,7 +41,9 @@ impl Partition {
     /// Takes over what the metadata says of this partition.
     pub(super) fn apply(self: &Arc<Self>, state: &PartitionState) {
         let me = self.common.options.node_id;
-        if state.leader == me {
+        if state.leader == me && self.damage.holds_back(state.partition_epoch) {
+            self.step_down(Role::Idle { epoch: state.leader_epoch });
+        } else if state.leader == me {
             self.lead(self.assignment(state));
         } else if state.has_leader() {
             self.step_down(Role::Follower { leader: state.leader, epoch: state.leader_epoch });

@@ -223,6 +223,19 @@ impl Partitions {
         self.table.store(Arc::new(table));
     }
 
+    /// Has a partition take its role from the metadata again, because something else than the metadata has changed.
+    pub(super) fn apply_again(&self, partition: &Arc<Partition>) {
+        let _turn = self.applying.lock();
+        let image = self.common.image.load();
+        let LogIdentity { topic_partition, topic_id } = &partition.identity;
+        let topic = image.topic_by_id(*topic_id);
+        if let Some(state) = topic.and_then(|topic| topic.partition(topic_partition.partition))
+            && !partition.is_retired()
+        {
+            partition.apply(state);
+        }
+    }
+
     /// Ends the partitions of deleted topics, and those that this node has no replica of any more. Before anything is made that could use
     /// a name again: its directory and what is remembered of it are not the old one's.
     fn retire_gone(&self, before: &Table, image: &Image) {

@@ -1,6 +1,8 @@
 //! Three nodes in one process: real partitions, flushers and fetchers over simulated disks, wired by calls instead of a network. The
 //! leader's side of a fetch is the one of `api/data/fetch` in small.
 
+mod damage;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;

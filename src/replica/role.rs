@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use crate::base::{BrokerId, LeaderEpoch};
 use crate::metadata::Image;
+use crate::replica::damage::Concerns;
 use crate::replica::flusher::FlushPolicy;
 use crate::replica::leader::Rules;
 use crate::replica::partition::Partition;
@@ -67,6 +68,8 @@ pub struct Common {
     pub misplaced: Gathered,
     /// Partitions that are to move to another directory: see [`crate::replica::Mover`].
     pub moving: Gathered,
+    /// Copies that are not what was written: see [`crate::replica::Rebuilder`].
+    pub concerns: Concerns,
     /// How fast replicas that catch up may be fetched from here, and by here.
     pub leader_throttle: Throttle,
     pub follower_throttle: Throttle,
@@ -87,6 +90,7 @@ impl Common {
             following: Gathered::default(),
             misplaced: Gathered::default(),
             moving: Gathered::default(),
+            concerns: Concerns::default(),
             leader_throttle: Throttle::default(),
             follower_throttle: Throttle::default(),
             moving_throttle: Throttle::default(),

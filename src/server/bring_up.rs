@@ -9,7 +9,10 @@ use crate::admin::Readiness;
 use crate::api::Broker;
 use crate::host::task::{self, Worker};
 use crate::metadata::Image;
-use crate::replica::{FetcherOptions, Fetchers, IsrDriver, Maintenance, MaintenanceIntervals, Mover};
+use crate::replica::{
+    FetcherOptions, Fetchers, IsrDriver, Maintenance, MaintenanceIntervals, Mover, Rebuilder, ScrubOptions, Scrubber,
+};
+use crate::server::copies::PeerCare;
 use crate::server::directories::Directories;
 use crate::server::follow::{follow_metadata, led};
 use crate::server::lifecycle::Lifecycle;
@@ -33,6 +36,7 @@ pub struct BringUp {
     pub directories: Directories,
     pub intervals: MaintenanceIntervals,
     pub fetcher_options: FetcherOptions,
+    pub scrub_options: ScrubOptions,
     /// `inter.broker.listener.name`
     pub inter_broker_listener: String,
     pub readiness: Arc<Readiness>,
@@ -150,8 +154,9 @@ impl BringUp {
         Ok(())
     }
 
-    /// Fetching from leaders, proposing in-sync sets, and moving replicas between directories, beside each other: they wait for the disk.
-    fn replicate(&self, stopping: watch::Receiver<bool>) -> Result<[Worker; 3], StartError> {
+    /// Fetching from leaders, proposing in-sync sets, moving replicas between directories and looking after copies, beside each other: they
+    /// wait for the disk.
+    fn replicate(&self, stopping: watch::Receiver<bool>) -> Result<[Worker; 4], StartError> {
         let broker = &self.broker;
         let remote = Arc::new(PeerFetch {
             peers: broker.peers.clone(),
@@ -167,8 +172,23 @@ impl BringUp {
         let driver = IsrDriver::new(broker.partitions.clone(), clock, proposals);
         let proposing = broker.host.workers.start("isr", move || until_stopped(driver.run(), stop))?;
         let mover = Mover::new(broker.partitions.clone());
-        let moving = broker.host.workers.start("mover", move || until_stopped(mover.run(), stopping))?;
-        Ok([fetching, proposing, moving])
+        let stop = stopping.clone();
+        let moving = broker.host.workers.start("mover", move || until_stopped(mover.run(), stop))?;
+        Ok([fetching, proposing, moving, self.care_for_copies(stopping)?])
+    }
+
+    /// Looking whether the logs still say what was written, and rebuilding those that do not.
+    fn care_for_copies(&self, stopping: watch::Receiver<bool>) -> Result<Worker, StartError> {
+        let broker = &self.broker;
+        let (clock, telemetry) = (broker.host.clock.clone(), broker.telemetry.clone());
+        let scrubber = Scrubber::new(broker.partitions.clone(), clock.clone(), telemetry.clone(), self.scrub_options);
+        let care = Arc::new(PeerCare { broker: Arc::downgrade(broker), listener: self.inter_broker_listener.clone() });
+        let (partitions, flusher) = (broker.partitions.clone(), broker.flusher.clone());
+        let rebuilder = Rebuilder::new(partitions, flusher, clock, telemetry, care);
+        let both = async move {
+            tokio::join!(scrubber.run(), rebuilder.run());
+        };
+        Ok(broker.host.workers.start("scrub", move || until_stopped(both, stopping))?)
     }
 
     async fn image_with(&self, is_it: impl FnMut(&Arc<Image>) -> bool) -> Result<Arc<Image>, StartError> {

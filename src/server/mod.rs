@@ -4,6 +4,7 @@
 mod assignments;
 mod bring_up;
 mod connection;
+mod copies;
 mod data_directory;
 mod directories;
 mod disks;

@@ -200,6 +200,7 @@ impl Node {
             directories,
             intervals: wiring::maintenance_intervals(&settings),
             fetcher_options: wiring::fetcher_options(&settings),
+            scrub_options: wiring::scrub_options(&settings),
             inter_broker_listener: listener,
             readiness: readiness.clone(),
             progress,

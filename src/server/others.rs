@@ -27,7 +27,7 @@ const FETCH_GRACE: Duration = Duration::from_secs(5);
 const PROPOSE_MAX: Duration = Duration::from_secs(3);
 
 /// The address of a broker's listener for brokers.
-fn address(broker: &BrokerRegistration, listener: &str) -> Option<NodeAddress> {
+pub(super) fn address(broker: &BrokerRegistration, listener: &str) -> Option<NodeAddress> {
     let endpoint = broker.endpoint(listener).or_else(|| broker.endpoints.first())?;
     (!endpoint.host.is_empty()).then(|| NodeAddress::new(endpoint.host.clone(), endpoint.port))
 }

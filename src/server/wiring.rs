@@ -10,7 +10,7 @@ use crate::coordinator::group::GroupConfig;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
 use crate::quorum::QuorumTiming;
-use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions};
+use crate::replica::{ConfigSource, FetcherOptions, FlushPolicy, MaintenanceIntervals, ReplicaOptions, ScrubOptions};
 
 pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
     ControllerOptions {
@@ -133,6 +133,10 @@ fn controller_listener(settings: &BrokerSettings) -> Option<&str> {
     let own = settings.listeners.iter().find(|listener| listener.is_controller).map(|listener| listener.name.as_str());
     let elsewhere = || settings.controller_listener_names.first().map(String::as_str);
     own.or_else(|| if settings.roles.controller { None } else { elsewhere() })
+}
+
+pub fn scrub_options(settings: &BrokerSettings) -> ScrubOptions {
+    ScrubOptions { bytes_per_second: settings.log.scrub_bytes_per_second, interval_ms: settings.log.scrub_interval_ms }
 }
 
 pub fn maintenance_intervals(settings: &BrokerSettings) -> MaintenanceIntervals {

@@ -18,6 +18,9 @@ pub struct DiskMetrics {
     flush_failures: AtomicU64,
     flushed_appends: AtomicU64,
     segments_deleted: AtomicU64,
+    scrubbed_bytes: AtomicU64,
+    damaged_batches: AtomicU64,
+    damaged_copies: AtomicU64,
 }
 
 impl DiskMetrics {
@@ -35,6 +38,21 @@ impl DiskMetrics {
         add(&self.segments_deleted, count);
     }
 
+    /// So many bytes of logs were compared with their checksums.
+    pub fn scrubbed(&self, bytes: u64) {
+        add(&self.scrubbed_bytes, bytes);
+    }
+
+    /// A batch was not what had been written.
+    pub fn damage_found(&self) {
+        add(&self.damaged_batches, 1);
+    }
+
+    /// How many copies are damaged now and not rebuilt yet.
+    pub fn damaged_copies(&self, count: u64) {
+        self.damaged_copies.store(count, Ordering::Relaxed);
+    }
+
     pub(super) fn upkeep(&self, now: MonotonicMs) {
         self.flush_micros.upkeep(now);
     }
@@ -47,6 +65,9 @@ impl DiskMetrics {
             (&names::FLUSH_FAILURES, &self.flush_failures),
             (&names::FLUSHED_APPENDS, &self.flushed_appends),
             (&names::SEGMENTS_DELETED, &self.segments_deleted),
+            (&names::SCRUBBED_BYTES, &self.scrubbed_bytes),
+            (&names::DAMAGED_BATCHES, &self.damaged_batches),
+            (&names::DAMAGED_COPIES, &self.damaged_copies),
         ] {
             page.add(metric, &[], counter.load(Ordering::Relaxed) as f64);
         }

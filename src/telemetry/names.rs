@@ -73,6 +73,9 @@ metrics! {
     FLUSH_FAILURES = Counter "barnabas_flush_failures_total" [] "Syncs that failed; each takes its log directory out of service.";
     FLUSHED_APPENDS = Counter "barnabas_flushed_appends_total" [] "Appends that syncs made durable; divided by the syncs: how many share one.";
     SEGMENTS_DELETED = Counter "barnabas_segments_deleted_total" [] "Segments removed by retention or DeleteRecords.";
+    SCRUBBED_BYTES = Counter "barnabas_scrubbed_bytes_total" [] "Bytes of logs that were read and compared with their checksums.";
+    DAMAGED_BATCHES = Counter "barnabas_damaged_batches_total" [] "Batches on disk that were found not to be what was written.";
+    DAMAGED_COPIES = Gauge "barnabas_damaged_copies" [] "Partitions whose copy here is damaged and has not been rebuilt.";
 
     // Partitions as kafka_exporter shows them.
     TOPIC_PARTITIONS = Gauge "kafka_topic_partitions" ["topic"] "Partitions of a topic.";

@@ -21,6 +21,10 @@ pub enum PrivateApi {
     Forward,
     /// A topic of the broker itself is wanted.
     EnsureTopic,
+    /// Copies of a broker are damaged: nobody must count on them.
+    GiveUpCopies,
+    /// A follower wants to know whether the leader's copy is sound.
+    LookAtCopy,
 }
 
 impl PrivateApi {
@@ -30,6 +34,8 @@ impl PrivateApi {
             PrivateApi::Raft => 30_001,
             PrivateApi::Forward => 30_002,
             PrivateApi::EnsureTopic => 30_003,
+            PrivateApi::GiveUpCopies => 30_004,
+            PrivateApi::LookAtCopy => 30_005,
         }
     }
 
@@ -39,6 +45,8 @@ impl PrivateApi {
             30_001 => Some(PrivateApi::Raft),
             30_002 => Some(PrivateApi::Forward),
             30_003 => Some(PrivateApi::EnsureTopic),
+            30_004 => Some(PrivateApi::GiveUpCopies),
+            30_005 => Some(PrivateApi::LookAtCopy),
             _ => None,
         }
     }
@@ -67,6 +75,8 @@ static PEER_HELLO: Api = api(PrivateApi::PeerHello, "PeerHello");
 static RAFT: Api = api(PrivateApi::Raft, "Raft");
 static FORWARD: Api = api(PrivateApi::Forward, "Forward");
 static ENSURE_TOPIC: Api = api(PrivateApi::EnsureTopic, "EnsureTopic");
+static GIVE_UP_COPIES: Api = api(PrivateApi::GiveUpCopies, "GiveUpCopies");
+static LOOK_AT_COPY: Api = api(PrivateApi::LookAtCopy, "LookAtCopy");
 
 /// The row of a private key.
 pub fn lookup(key: i16) -> Option<&'static Api> {
@@ -75,6 +85,8 @@ pub fn lookup(key: i16) -> Option<&'static Api> {
         PrivateApi::Raft => &RAFT,
         PrivateApi::Forward => &FORWARD,
         PrivateApi::EnsureTopic => &ENSURE_TOPIC,
+        PrivateApi::GiveUpCopies => &GIVE_UP_COPIES,
+        PrivateApi::LookAtCopy => &LOOK_AT_COPY,
     })
 }
 

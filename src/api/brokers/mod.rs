@@ -11,7 +11,7 @@ use crate::api::RequestContext;
 use crate::base::{BrokerId, ErrorCode};
 
 /// Whether the connection belongs to the broker that it speaks for.
-fn check_speaker(context: &RequestContext, broker: BrokerId) -> Result<(), ErrorCode> {
+pub(super) fn check_speaker(context: &RequestContext, broker: BrokerId) -> Result<(), ErrorCode> {
     let is_it = context.connection.peer_node.get().is_some_and(|node| node.node_id == broker);
     if is_it { Ok(()) } else { Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED) }
 }

@@ -98,7 +98,12 @@ pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Res
     read.map_err(|error| told(&error))
 }
 
-async fn hand_over(broker: &Arc<Broker>, api: PrivateApi, body: Bytes, may_repeat: bool) -> Result<Bytes, Refusal> {
+pub(super) async fn hand_over(
+    broker: &Arc<Broker>,
+    api: PrivateApi,
+    body: Bytes,
+    may_repeat: bool,
+) -> Result<Bytes, Refusal> {
     match forward::exchange(broker, api, &body, may_repeat).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(refused)) => Err(Refusal::new(ErrorCode::REQUEST_TIMED_OUT, refused.detail)),

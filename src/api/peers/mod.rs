@@ -5,5 +5,7 @@ pub mod active;
 pub mod ensure_topic;
 pub mod envelope;
 pub mod forward;
+pub mod give_up_copies;
+pub mod look_at_copy;
 pub mod peer_hello;
 pub mod raft;

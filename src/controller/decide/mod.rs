@@ -11,6 +11,7 @@ pub mod directories;
 pub mod elections;
 pub mod eligible;
 pub mod features;
+pub mod give_up;
 pub mod heartbeat;
 pub mod internal_topics;
 pub mod partition_change;

@@ -5,6 +5,7 @@ use crate::base::{BrokerId, ErrorCode, PartitionIndex};
 use crate::controller::decide::alter_partition::{AlterPartition, IsrOutcomes, alter_partition};
 use crate::controller::decide::directories::{DirectoryAssignment, DirectoryOutcome, assign_directories};
 use crate::controller::decide::elections::{Asked, ElectionOutcomes, elect_leaders};
+use crate::controller::decide::give_up::{GiveUp, GiveUpOutcomes, give_up};
 use crate::controller::decide::producer_ids::{ProducerIdBlock, allocate_to};
 use crate::controller::decide::reassignments::{self, Ongoing, Reassignment, ReassignmentOutcomes, reassign};
 use crate::controller::decide::rules::Rules;
@@ -15,6 +16,11 @@ impl Controller {
     /// Decides an AlterPartition request.
     pub async fn alter_partition(&self, asked: AlterPartition) -> Result<Result<IsrOutcomes, ErrorCode>, QuorumError> {
         Ok(self.arrange(move |image: &Image, rules: &Rules<'_>| alter_partition(image, rules, &asked)).await?.0)
+    }
+
+    /// A broker gives damaged copies up.
+    pub async fn give_up(&self, asked: GiveUp) -> Result<Result<GiveUpOutcomes, ErrorCode>, QuorumError> {
+        Ok(self.arrange(move |image: &Image, rules: &Rules<'_>| give_up(image, rules, &asked)).await?.0)
     }
 
     /// Elects leaders; `None` means for every partition.

@@ -158,6 +158,11 @@ impl DiskFile for RealFile {
         })
     }
 
+    fn will_read_once(&self) {
+        // Heeded by Linux from 6.3 on. Older ones read all the same.
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::NoReuse);
+    }
+
     fn raw_fd(&self) -> Option<RawFd> {
         Some(self.0.as_raw_fd())
     }

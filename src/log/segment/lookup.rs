@@ -92,7 +92,8 @@ impl Segment {
             let header = match walk.step().context("read", &self.path(LOG))? {
                 Found::Batch(header) => header,
                 Found::End => return Ok(Walked::To(None)),
-                Found::Broken(_) if start.is_some() => return Ok(Walked::IndexIsWrong),
+                // Behind a batch that is where the index says, the batches are wrong, and no other index helps.
+                Found::Broken(_) if expected.is_some() => return Ok(Walked::IndexIsWrong),
                 Found::Broken(reason) => return Err(LogError::Corrupt { path: self.path(LOG), position, reason }),
             };
             if expected.take().is_some_and(|expected| expected != header.last_offset()) {
@@ -125,6 +126,11 @@ impl Segment {
         }
         let fresh = self.scan(file, bytes)?;
         let mut state = self.state.write();
+        if fresh.bytes < bytes {
+            // The batches are damaged: the index still leads behind that place, and a new one would not.
+            state.rebuilt = true;
+            return Ok(());
+        }
         let behind = state.offsets.pending().iter().filter(|entry| u64::from(entry.position) >= bytes);
         let behind: Vec<OffsetEntry> = behind.copied().collect();
         let times_behind = state.times.pending().iter().filter(|entry| entry.timestamp > fresh.last_time_entry);

@@ -49,11 +49,16 @@ pub(super) fn take(part: &Part, files: Files<'_>) -> Taken {
         Ok(Some(position)) => Taken::At(position),
         Ok(None) => Taken::Failed,
         Err(FollowError::RoleChanged) => Taken::Gone,
+        // It is about to be cut, and then this is fetched again.
+        Err(FollowError::Damaged) => Taken::Failed,
         // That was said when it happened.
         Err(FollowError::Partition(PartitionError::Offline(_) | PartitionError::Append(AppendError::Storage(_)))) => {
             Taken::Failed
         }
         Err(error) => {
+            if matches!(error, FollowError::Corrupt { .. } | FollowError::Malformed(_)) {
+                part.partition.note_bad_answer();
+            }
             tracing::warn!(partition = %part.partition.identity.topic_partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             Taken::Failed
         }
@@ -70,6 +75,9 @@ fn take_over(part: &Part, files: Files<'_>) -> Result<bool, FollowError> {
             return Ok(repair.is_some());
         }
         error => {
+            if error == ErrorCode::KAFKA_STORAGE_ERROR {
+                partition.note_bad_answer();
+            }
             tracing::debug!(partition = %partition.identity.topic_partition, leader_epoch = epoch, %error, "the leader refuses a fetch");
             return Ok(false);
         }

@@ -60,8 +60,12 @@ impl Source {
                 self.wait_for_work(now).await;
                 continue;
             }
+            let damaged = self.damaged(&wanted);
             match self.fetch(wanted, now).await {
-                Ok(answer) => self.take_over(answer).await,
+                Ok(answer) => {
+                    self.note_answered(&damaged, &answer);
+                    self.take_over(answer).await;
+                }
                 Err(error) => {
                     self.session.reset();
                     tracing::debug!(leader = self.leader, %error, "a fetch was not answered; trying again");
@@ -212,6 +216,29 @@ impl Source {
             _ = &mut closed => answer.await,
         };
         answer.map(|answer| answer.with_session_id(0))
+    }
+
+    /// What is asked of those whose copy is damaged.
+    fn damaged(&self, wanted: &IndexMap<Key, Ask>) -> Vec<(Key, Ask)> {
+        let is_damaged = |key: &Key| self.partitions.get(key).is_some_and(|followed| followed.partition.is_damaged());
+        wanted.iter().filter(|(key, _)| is_damaged(key)).map(|(key, ask)| (*key, *ask)).collect()
+    }
+
+    /// The leader knows now how far these copies go.
+    fn note_answered(&self, asked: &[(Key, Ask)], answer: &FetchResponse) {
+        if answer.error_code != 0 {
+            return;
+        }
+        let was_refused = |key: &Key| {
+            let topics = answer.responses.iter().filter(|topic| topic.topic_id == key.0.0);
+            let mut parts = topics.flat_map(|topic| &topic.partitions).filter(|part| part.partition_index == key.1);
+            parts.any(|part| part.error_code != 0 || part.diverging_epoch.end_offset >= 0)
+        };
+        for (key, ask) in asked {
+            if let Some(followed) = self.partitions.get(key).filter(|_| !was_refused(key)) {
+                followed.partition.note_fetch_answered(ask.leader_epoch, ask.position.fetch_offset);
+            }
+        }
     }
 
     async fn take_over(&mut self, answer: FetchResponse) {

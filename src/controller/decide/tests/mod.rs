@@ -7,6 +7,7 @@ mod create_topics;
 mod delete_topics;
 mod directories;
 mod elections;
+mod give_up;
 mod heartbeat;
 mod internal_topics;
 mod partition_change;

@@ -115,6 +115,10 @@ pub static KEYS: &[Key] = keys! {
         "Largest random amount by which a segment begins earlier; when it is not set, hours count.";
     "log.roll.ms" Long null [Any] ClusterWide:
         "Age at which a new segment begins; when it is not set, hours count.";
+    "log.scrub.bytes.per.second" Long "10485760" [AtLeast(0)] ReadOnly ours:
+        "Bytes per second that are read from disk to compare stored batches with their checksums; 0 switches that off.";
+    "log.scrub.interval.ms" Long "604800000" [AtLeast(1)] ReadOnly ours:
+        "How often all logs are read to compare stored batches with their checksums, in milliseconds from begin to begin.";
     "log.segment.bytes" Int "1073741824" [AtLeast(1_048_576)] ClusterWide:
         "Size at which a new segment begins.";
     "log.segment.delete.delay.ms" Long "60000" [AtLeast(0)] ClusterWide:

@@ -1,0 +1,374 @@
+//! Whether a log still says what was written to it: a walk over whole segments that looks at every batch's checksum, in steps of so many
+//! bytes. It changes nothing. Each step opens the file anew and for itself, so the shared descriptors stay with readers, and tells the
+//! system that what it reads is not wanted again.
+//!
+//! The base offset is not in a checksum's cover; but batches follow one another, so one that does not fit between its neighbours is
+//! damaged, too. Behind a damaged header nobody can tell where the next batch begins: the rest of that segment is not looked at.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::{Context, LogError};
+use super::names::LOG;
+use super::partition_log::Log;
+use super::scan::{CheckedWalk, Found, HeaderWalk};
+use super::segment::Segment;
+use super::view::LogView;
+use crate::base::Offset;
+use crate::host::{Disk, DiskFile, OpenMode};
+use crate::records::BatchHeader;
+
+/// A batch that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where the batch begins that belongs there: everything below is sound.
+    pub offset: Offset,
+    pub segment_base: Offset,
+    /// The batch's first byte in its file.
+    pub position: u64,
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {} at byte {} of {}: {}", self.offset, self.position, self.path.display(), self.reason)
+    }
+}
+
+/// What one step saw.
+#[derive(Debug, Default)]
+pub struct Looked {
+    pub bytes: u64,
+    pub damage: Vec<Damage>,
+    /// There is nothing more to look at.
+    pub done: bool,
+}
+
+/// A walk over a picture of a log.
+pub struct DamageWalk {
+    disk: Arc<dyn Disk>,
+    view: Arc<LogView>,
+    up_to: Offset,
+    /// Of the segment in `view`.
+    at: usize,
+    position: u64,
+    /// The offset that the batch at `position` must begin with.
+    expected: Offset,
+}
+
+/// Where a segment's walk stands.
+struct InSegment<'a> {
+    segment: &'a Segment,
+    file: &'a dyn DiskFile,
+    end: u64,
+    /// Where the next segment begins.
+    next_base: Offset,
+}
+
+impl DamageWalk {
+    /// Looks at the batches that end at or below `up_to`, from the one that holds `from` on.
+    pub fn new(disk: Arc<dyn Disk>, view: Arc<LogView>, from: Offset, up_to: Offset) -> DamageWalk {
+        let from = from.max(view.log_start_offset);
+        let up_to = up_to.min(view.log_end_offset);
+        let above = view.segments.partition_point(|segment| segment.base_offset() <= from);
+        let at = above.saturating_sub(1);
+        let expected = view.segments.get(at).map_or(0, |segment| segment.base_offset());
+        let mut walk = DamageWalk { disk, view, up_to, at, position: 0, expected };
+        // Where the way there is damaged itself, the walk begins before it.
+        if let Ok(Some((at, place))) = walk.view.find(from)
+            && place.base_offset <= from
+        {
+            (walk.at, walk.position, walk.expected) = (at, place.position, place.base_offset);
+        }
+        walk
+    }
+
+    /// Everything below is sound, as far as the walk has come and told of nothing.
+    pub fn checked_below(&self) -> Offset {
+        self.expected
+    }
+
+    /// Goes on for about `bytes_max` bytes; a batch is looked at whole.
+    ///
+    /// # Errors
+    /// Storage errors. A file that is gone is none: retention has taken it.
+    pub fn step(&mut self, bytes_max: u64) -> Result<Looked, LogError> {
+        let mut looked = Looked::default();
+        while !looked.done && looked.bytes < bytes_max {
+            let before = self.position;
+            let Some(segment) = self.view.segments.get(self.at).cloned() else {
+                looked.done = true;
+                break;
+            };
+            if self.expected >= self.up_to {
+                looked.done = true;
+                break;
+            }
+            let end = self.view.bytes_of(self.at);
+            if before >= end {
+                self.enter_next();
+                continue;
+            }
+            let path = segment.path(LOG);
+            match self.disk.open(&path, OpenMode::Read) {
+                Ok(file) => {
+                    file.will_read_once();
+                    let next_base = self.view.segments.get(self.at + 1).map_or(Offset::MAX, |next| next.base_offset());
+                    let place = InSegment { segment: &segment, file: &*file, end, next_base };
+                    let went_on = self.walk(&place, bytes_max - looked.bytes, &mut looked.damage)?;
+                    looked.bytes += went_on.saturating_sub(before);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.enter_next(),
+                Err(error) => return Err(error).context("open", &path),
+            }
+        }
+        Ok(looked)
+    }
+
+    fn enter_next(&mut self) {
+        self.at += 1;
+        self.position = 0;
+        if let Some(next) = self.view.segments.get(self.at) {
+            self.expected = next.base_offset();
+        }
+    }
+
+    /// Walks in one segment. Returns the byte that was reached in it.
+    fn walk(&mut self, place: &InSegment<'_>, bytes_max: u64, found: &mut Vec<Damage>) -> Result<u64, LogError> {
+        let enough = self.position.saturating_add(bytes_max);
+        let mut walk = CheckedWalk::new(place.file, self.position, place.end);
+        while self.position < enough && self.expected < self.up_to {
+            let reason = match walk.step().context("read", &place.segment.path(LOG))? {
+                Found::End => break,
+                Found::Batch(header) if header.next_offset() > self.up_to && header.base_offset == self.expected => {
+                    self.expected = self.up_to;
+                    break;
+                }
+                Found::Batch(header) if self.fits(place, &header, walk.position)? => {
+                    (self.position, self.expected) = (walk.position, header.next_offset());
+                    continue;
+                }
+                Found::Batch(header) => format!("the batch claims offset {}", header.base_offset),
+                Found::Broken(reason) => reason,
+            };
+            found.push(Damage {
+                offset: self.expected,
+                segment_base: place.segment.base_offset(),
+                position: self.position,
+                path: place.segment.path(LOG),
+                reason,
+            });
+            match self.behind(place)? {
+                Some((position, expected)) => {
+                    (self.position, self.expected) = (position, expected);
+                    walk.position = position;
+                }
+                None => {
+                    self.position = place.end;
+                    break;
+                }
+            }
+        }
+        let reached = self.position;
+        if reached >= place.end {
+            self.enter_next();
+        }
+        Ok(reached)
+    }
+
+    /// Whether a batch with a right checksum stands where it belongs. Compaction leaves gaps; but no batch reaches into the next one.
+    fn fits(&self, place: &InSegment<'_>, header: &BatchHeader, behind: u64) -> Result<bool, LogError> {
+        if header.base_offset == self.expected {
+            return Ok(true);
+        }
+        let reaches_no_further = match self.peek(place, behind)? {
+            Found::Batch(next) => header.next_offset() <= next.base_offset,
+            Found::End => header.next_offset() <= place.next_base.min(self.view.log_end_offset),
+            Found::Broken(_) => false,
+        };
+        Ok(header.base_offset > self.expected && reaches_no_further)
+    }
+
+    fn peek(&self, place: &InSegment<'_>, position: u64) -> Result<Found, LogError> {
+        HeaderWalk::new(place.file, position, place.end).peek().context("read", &place.segment.path(LOG))
+    }
+
+    /// Where the batch behind a damaged one begins, when the damaged header still leads there.
+    fn behind(&self, place: &InSegment<'_>) -> Result<Option<(u64, Offset)>, LogError> {
+        let Found::Batch(damaged) = self.peek(place, self.position)? else { return Ok(None) };
+        let position = self.position + damaged.size_bytes() as u64;
+        Ok(match self.peek(place, position)? {
+            Found::Batch(next) if next.base_offset > self.expected && next.base_offset < place.next_base => {
+                Some((position, next.base_offset))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Log {
+    /// Whether the damage is there still, when nobody writes.
+    pub fn confirms(&self, damage: &Damage) -> Result<bool, LogError> {
+        let view = self.view();
+        let Some(at) = view.segments.iter().position(|segment| segment.base_offset() == damage.segment_base) else {
+            return Ok(false);
+        };
+        if damage.position >= view.bytes_of(at) || damage.offset < view.log_start_offset {
+            return Ok(false);
+        }
+        let (disk, up_to) = (Arc::clone(&self.env.host.disk), view.log_end_offset);
+        let (position, expected) = (damage.position, damage.offset);
+        let looked = DamageWalk { disk, view, up_to, at, position, expected }.step(1)?;
+        Ok(looked.damage.first().is_some_and(|found| found.position == damage.position))
+    }
+
+    /// Takes everything from a damaged batch on away. Never because of the damage alone: somebody else has it all.
+    pub fn cut_damage(&mut self, damage: &Damage) -> Result<(), LogError> {
+        self.truncate_at(damage.segment_base, damage.position, damage.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::base::{TopicId, TopicPartition};
+    use crate::host::sim::SimHost;
+    use crate::log::{LogEnv, LogIdentity, NewBatch, OpenHow};
+    use crate::metadata::config::LogConfig;
+    use crate::records::{BatchBuilder, Codec};
+
+    const RECORDS: Offset = 40;
+
+    /// A log of several segments with one record a batch.
+    fn log(sim: &SimHost) -> Log {
+        let env = LogEnv::new(sim.host(), 8);
+        let identity =
+            LogIdentity { topic_partition: TopicPartition::new("t", 0), topic_id: TopicId::from_bytes([1; 16]) };
+        let config = LogConfig { segment_bytes: 800, index_interval_bytes: 200, ..LogConfig::default() };
+        let opened = Log::open(&env, "/t-0".into(), identity, Arc::new(config), OpenHow::default());
+        let (mut log, _) = opened.unwrap();
+        for number in 0..RECORDS {
+            let mut builder = BatchBuilder::new(Codec::None);
+            builder.push(1, None, Some(format!("value {number}").as_bytes()), &[]);
+            let bytes = builder.finish(0, -1);
+            let header = BatchHeader::parse(&bytes).unwrap();
+            log.append(&[NewBatch { header, bytes: &bytes }], 0).unwrap();
+        }
+        assert!(log.segment_count() > 3);
+        log
+    }
+
+    fn walk(sim: &SimHost, log: &Log, from: Offset, up_to: Offset, step: u64) -> (Vec<Damage>, u64) {
+        let mut walk = DamageWalk::new(sim.host().disk, log.view(), from, up_to);
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        loop {
+            let looked = walk.step(step).unwrap();
+            found.extend(looked.damage);
+            bytes += looked.bytes;
+            if looked.done {
+                return (found, bytes);
+            }
+        }
+    }
+
+    fn place(log: &Log, offset: Offset) -> (PathBuf, u64) {
+        let view = log.view();
+        let (at, place) = view.find(offset).unwrap().unwrap();
+        (view.segments[at].path(LOG), place.position)
+    }
+
+    fn flip(sim: &SimHost, path: &Path, at: u64) {
+        sim.disk.corrupt(path, |bytes| bytes[at as usize] ^= 1).unwrap();
+    }
+
+    #[test]
+    fn a_sound_log_is_read_whole_in_steps_of_any_size() {
+        let sim = SimHost::new(1);
+        let log = log(&sim);
+        for step in [1, 100, 1000, u64::MAX] {
+            let (found, bytes) = walk(&sim, &log, 0, Offset::MAX, step);
+            assert_eq!(found, []);
+            assert_eq!(bytes, log.size_bytes(), "in steps of {step}");
+        }
+        let (_, some) = walk(&sim, &log, 10, 20, 100);
+        assert!(some > 0 && some < log.size_bytes() / 2, "{some}");
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_at_its_batch_wherever_it_is() {
+        for offset in [0, 1, 9, 17, 20, 25, RECORDS - 1] {
+            for byte in [0, 3, 7, 8, 11, 16, 17, 21, 23, 60, 61, 68] {
+                let sim = SimHost::new(1);
+                let log = log(&sim);
+                let (path, position) = place(&log, offset);
+                flip(&sim, &path, position + byte);
+                let (found, _) = walk(&sim, &log, 0, Offset::MAX, 300);
+                let first = found.first().unwrap_or_else(|| panic!("byte {byte} of batch {offset} was not found"));
+                assert_eq!((first.offset, first.position), (offset, position), "byte {byte}");
+                assert!(log.confirms(first).unwrap(), "byte {byte} of batch {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn behind_a_damaged_record_the_walk_goes_on_and_behind_a_damaged_length_with_the_next_segment() {
+        let sim = SimHost::new(1);
+        let log = log(&sim);
+        let places = [2, 4, 6, 7, 30].map(|offset| place(&log, offset));
+        for ((path, position), byte) in places.iter().zip([61, 61, 9, 61, 61]) {
+            flip(&sim, path, position + byte);
+        }
+        let offsets: Vec<Offset> =
+            walk(&sim, &log, 0, Offset::MAX, 300).0.into_iter().map(|damage| damage.offset).collect();
+        assert_eq!(offsets, [2, 4, 6, 30], "7 lies in the shadow of 6");
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_it_was_is_damaged_where_it_ends() {
+        let sim = SimHost::new(1);
+        let log = log(&sim);
+        let (path, position) = place(&log, 5);
+        sim.disk.corrupt(&path, |bytes| bytes.truncate(position as usize + 20)).unwrap();
+        let (found, _) = walk(&sim, &log, 0, Offset::MAX, u64::MAX);
+        assert_eq!(found.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn what_was_repaired_or_cut_meanwhile_is_not_confirmed() {
+        let sim = SimHost::new(1);
+        let mut log = log(&sim);
+        let (path, position) = place(&log, 20);
+        flip(&sim, &path, position + 61);
+        let damage = walk(&sim, &log, 0, Offset::MAX, u64::MAX).0.remove(0);
+        flip(&sim, &path, position + 61);
+        assert!(!log.confirms(&damage).unwrap());
+        flip(&sim, &path, position + 61);
+        log.truncate_to(20).unwrap();
+        assert!(!log.confirms(&damage).unwrap());
+    }
+
+    #[test]
+    fn a_damaged_log_is_cut_at_the_damage_and_goes_on_there() {
+        for (offset, byte) in [(0, 61), (3, 9), (9, 61), (20, 0), (20, 9), (RECORDS - 1, 61)] {
+            let sim = SimHost::new(1);
+            let mut log = log(&sim);
+            let (path, position) = place(&log, offset);
+            flip(&sim, &path, position + byte);
+            let damage = walk(&sim, &log, 0, Offset::MAX, u64::MAX).0.remove(0);
+            log.cut_damage(&damage).unwrap();
+            assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, offset), "byte {byte} of {offset}");
+            assert_eq!(walk(&sim, &log, 0, Offset::MAX, u64::MAX).0, []);
+            let mut builder = BatchBuilder::new(Codec::None);
+            builder.push(1, None, Some(b"again"), &[]);
+            let bytes = builder.finish(0, -1);
+            let header = BatchHeader::parse(&bytes).unwrap();
+            let appended = log.append(&[NewBatch { header, bytes: &bytes }], 1).unwrap();
+            assert_eq!(appended.base_offset, offset);
+            assert_eq!(walk(&sim, &log, 0, Offset::MAX, u64::MAX).0, []);
+        }
+    }
+}
