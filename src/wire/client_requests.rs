@@ -10,8 +10,7 @@ use super::messages::{
     FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest,
     InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse,
     ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetCommitRequest,
-    OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, ProduceRequest, ProduceResponse, SyncGroupRequest,
-    SyncGroupResponse,
+    OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, SyncGroupRequest, SyncGroupResponse,
 };
 
 macro_rules! client_requests {
@@ -33,7 +32,6 @@ macro_rules! client_requests {
 }
 
 client_requests! {
-    0 v 13 ProduceRequest -> ProduceResponse;
     2 v 10 ListOffsetsRequest -> ListOffsetsResponse;
     3 v 13 MetadataRequest -> MetadataResponse;
     10 v 6 FindCoordinatorRequest -> FindCoordinatorResponse;

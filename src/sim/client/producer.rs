@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::line::Line;
-use super::{ASK_MAX, Client, Leader};
+use super::{ASK_MAX, Client, text};
 use crate::base::{ErrorCode, Offset};
 use crate::host::task;
 use crate::records::{BatchBuilder, Codec};
@@ -68,7 +68,7 @@ impl Producer {
                 continue;
             };
             if let Some(mut line) = self.client.connect(&leader.address).await {
-                self.produce(&mut work, &mut line, &leader).await;
+                self.produce(&mut work, &mut line).await;
             }
             self.client.pause(10..100).await;
         }
@@ -89,14 +89,14 @@ impl Producer {
     }
 
     /// Sends and receives until something goes wrong or nothing is left.
-    async fn produce(&self, work: &mut Work, line: &mut Line, leader: &Leader) {
+    async fn produce(&self, work: &mut Work, line: &mut Line) {
         // What is under way on this line: all of `open` up to there.
         let mut under_way = 0;
         let in_flight_max = if self.idempotent { IN_FLIGHT_MAX } else { 1 };
         loop {
             if under_way < in_flight_max && (under_way < work.open.len() || self.make(work)) {
                 let batch = &work.open[under_way];
-                if line.send(&self.request(work, batch, leader)).await.is_none() {
+                if line.send(&self.request(work, batch)).await.is_none() {
                     return;
                 }
                 under_way += 1;
@@ -153,7 +153,7 @@ impl Producer {
                 | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
                 | ErrorCode::REQUEST_TIMED_OUT
                 | ErrorCode::KAFKA_STORAGE_ERROR
-                | ErrorCode::UNKNOWN_TOPIC_ID
+                | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
                 | ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
         );
         if !is_usual {
@@ -191,7 +191,7 @@ impl Producer {
         true
     }
 
-    fn request(&self, work: &Work, batch: &Batch, leader: &Leader) -> ProduceRequest {
+    fn request(&self, work: &Work, batch: &Batch) -> ProduceRequest {
         let mut builder = BatchBuilder::new(Codec::None);
         if let Some((id, epoch)) = work.id {
             builder = builder.with_producer(id, epoch, batch.sequence);
@@ -202,7 +202,8 @@ impl Producer {
         let data = PartitionProduceData::default()
             .with_index(self.place.partition)
             .with_records(Some(builder.finish(0, -1).into()));
-        let topic = TopicProduceData::default().with_topic_id(leader.topic_id).with_partition_data(vec![data]);
+        let topic =
+            TopicProduceData::default().with_name(text(&self.place.topic).into()).with_partition_data(vec![data]);
         ProduceRequest::default().with_acks(-1).with_timeout_ms(BROKER_WAIT_MS).with_topic_data(vec![topic])
     }
 }
