@@ -152,9 +152,11 @@ fn the_file_in_the_repository_is_good_and_shows_the_defaults() {
 
 #[test]
 fn what_a_start_would_refuse_is_refused_here() {
-    for twice in ["/a,/b,/a", "/a/b,/a"] {
-        let twice = problems("", &[], &[&format!("log.dirs={twice}")]);
-        assert!(twice[0].contains("is named twice, or lies in another one"), "{twice:?}");
+    for (dirs, why) in
+        [("/a,/b,/a", "must not be duplicated"), ("/a/b,/a", "lies in another one"), ("/a,/b,/a/", "named twice")]
+    {
+        let refused = problems("", &[], &[&format!("log.dirs={dirs}")]);
+        assert!(refused[0].contains(why), "{refused:?}");
     }
     assert!(load_all("log.dirs = [\"/a\", \"/b\"]\n", &[], &[]).is_ok());
     for (environment, set) in [(&[("RUST_LOG", "verbose")][..], &[][..]), (&[], &["log.level=verbose"])] {

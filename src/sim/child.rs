@@ -15,9 +15,9 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
-use super::determinism::take_randomness_away;
 use super::run::{Report, Setup, run};
 use crate::base::rules::{self, Rule};
+use crate::host::sim::determinism::take_randomness_away;
 use crate::host::task::{Moment, moment};
 
 /// What a child is to run: a seed, and perhaps the name of a protection that is switched off.

@@ -13,14 +13,12 @@
 //! | `check/` | what nodes look like from inside: leaders, high watermarks, metadata, logs |
 //! | `run` | one run from its seed to its verdict |
 //! | `child` | a run in a process of its own |
-//! | `determinism` | the process's own randomness, taken away |
 //! | `tests` | batches of seeds, each in a process of its own; the same seed twice; protections switched off |
 
 mod check;
 mod child;
 mod client;
 mod cluster;
-mod determinism;
 mod dice;
 mod faults;
 mod history;

@@ -94,8 +94,8 @@ mod asked_in_tests {
     use super::*;
     use crate::wire::extended::codec::{read_message, write_message};
     use crate::wire::messages::{
-        AddRaftVoterRequest, AddRaftVoterResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse,
-        UnregisterControllerRequest, UnregisterControllerResponse,
+        AddRaftVoterRequest, AddRaftVoterResponse, ProduceRequest, ProduceResponse, RemoveRaftVoterRequest,
+        RemoveRaftVoterResponse, UnregisterControllerRequest, UnregisterControllerResponse,
     };
 
     macro_rules! asked {
@@ -125,6 +125,7 @@ mod asked_in_tests {
     }
 
     asked! {
+        0 v 9 ProduceRequest -> ProduceResponse by write, read;
         80 v 0 AddRaftVoterRequest -> AddRaftVoterResponse by write_message, read_message;
         81 v 0 RemoveRaftVoterRequest -> RemoveRaftVoterResponse by write, read;
         94 v 0 UnregisterControllerRequest -> UnregisterControllerResponse by write_message, read_message;

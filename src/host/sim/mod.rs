@@ -2,6 +2,8 @@
 //! moves when told; whose randomness has a seed.
 
 mod clock;
+#[cfg(test)]
+pub mod determinism;
 mod disk;
 mod disk_node;
 mod entropy;

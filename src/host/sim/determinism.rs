@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::SimEntropy;
 use crate::host::Entropy;
-use crate::host::sim::SimEntropy;
 
 /// Counts the calls of a run; 0 while there is none.
 static CALLS: AtomicU64 = AtomicU64::new(0);
