@@ -38,7 +38,7 @@ fn nothing_at_all_is_a_working_node() {
     assert_eq!(settings.flush.policy, FlushPolicy::Sync);
     assert_eq!(settings.http_listener, Some(("127.0.0.1".to_owned(), 9644)));
     assert_eq!(settings.topics.partitions_default, 1);
-    assert_eq!(settings.offsets_topic.partitions, 50);
+    assert_eq!(settings.internal_topics.consumer_offsets.partitions, 50);
     assert!(loaded.warnings.is_empty());
 }
 

@@ -46,12 +46,8 @@ pub struct BrokerOptions {
     pub fetch_sessions_max: usize,
     /// `max.request.partition.size.limit`
     pub request_partitions_max: i32,
-    /// `offsets.topic.num.partitions`
-    pub offsets_topic_partitions: i32,
-    /// `offsets.topic.replication.factor`
-    pub offsets_topic_replication_factor: i16,
-    /// `offsets.topic.segment.bytes`
-    pub offsets_topic_segment_bytes: i32,
+    /// `replica.selector.class` is the rack-aware one.
+    pub selects_by_rack: bool,
     pub flush_policy: FlushPolicy,
     /// Every property that the configuration file, environment or command line set, by Kafka's name: the
     /// `STATIC_BROKER_CONFIG` source of DescribeConfigs.

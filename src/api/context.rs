@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use crate::api::data::turned_away::TurnedAway;
 use crate::base::BrokerId;
 use crate::peer::PeerIdentity;
 
@@ -32,6 +33,8 @@ pub struct ConnectionInfo {
     pub peer_node: OnceLock<PeerIdentity>,
     /// The node that the client is connected to, when that is another one, which handed its request on.
     pub forwarded_by: Option<BrokerId>,
+    /// Batches of idempotent producers that were turned away and have not come again.
+    pub turned_away: Arc<TurnedAway>,
 }
 
 impl ConnectionInfo {
@@ -47,6 +50,7 @@ impl ConnectionInfo {
             software: OnceLock::new(),
             peer_node: OnceLock::new(),
             forwarded_by: None,
+            turned_away: Arc::default(),
         }
     }
 }

@@ -11,9 +11,11 @@ use bytes::Bytes;
 use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::outcomes::Outcomes;
-use crate::api::peers::{ensure_topic, forward, peer_hello, raft};
+use crate::api::peers::forward::{self, Unanswered};
+use crate::api::peers::{ensure_topic, peer_hello, raft};
 use crate::api::{Broker, Refused, brokers, cluster, configs, data, groups, refused, topics, transactions};
 use crate::base::ErrorCode;
+use crate::controller::doubting;
 use crate::telemetry::{Answered, Reason};
 use crate::wire::api_versions;
 use crate::wire::decode::decode_request;
@@ -118,17 +120,28 @@ fn answer_or_hand_on(broker: &Arc<Broker>, context: &RequestContext, request: Re
         .map_err(|error| Refused::because(Reason::MalformedRequest, error.to_string()))?;
     let (broker, context) = (broker.clone(), context.clone());
     Ok(Answer::Later(Box::pin(async move {
-        if let Some(response) = forward::hand_on(&broker, &context, &frame).await? {
-            return Ok(Some(response));
-        }
-        // Nobody could be asked: the API's own way of saying that this node is not the active controller.
-        match answer(&broker, &context, &header, body)? {
-            Answer::Now(response) => Ok(Some(response)),
-            Answer::Nothing => Ok(None),
-            Answer::Later(later) => later.await,
-            Answer::Close(refused) => Err(refused),
+        match forward::hand_on(&broker, &context, &frame).await? {
+            Ok(response) => Ok(Some(response)),
+            // The API's own way of saying that this node is not the active controller.
+            Err(Unanswered::NoController) => answer_here(&broker, &context, &header, body).await,
+            // And of saying that it is not known what came of it.
+            Err(Unanswered::Unknown) => doubting(answer_here(&broker, &context, &header, body)).await,
         }
     })))
+}
+
+async fn answer_here(
+    broker: &Arc<Broker>,
+    context: &RequestContext,
+    header: &RequestHeader,
+    body: Bytes,
+) -> Result<Option<Response>, Refused> {
+    match answer(broker, context, header, body)? {
+        Answer::Now(response) => Ok(Some(response)),
+        Answer::Nothing => Ok(None),
+        Answer::Later(later) => later.await,
+        Answer::Close(refused) => Err(refused),
+    }
 }
 
 /// A change is answered when this node has acted on it, too: a topic that was made can be written to at once.

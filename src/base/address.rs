@@ -1,6 +1,7 @@
 //! Where a node of the cluster is reached by its peers.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,15 @@ impl fmt::Display for NodeAddress {
         } else {
             write!(f, "{}:{}", self.host, self.port)
         }
+    }
+}
+
+/// The loopback address that a host is, if it is one; `localhost` and `::1` are 127.0.0.1.
+pub fn loopback(host: &str) -> Option<IpAddr> {
+    match host.parse::<IpAddr>() {
+        Ok(ip @ IpAddr::V4(_)) => Some(ip).filter(IpAddr::is_loopback),
+        Ok(ip) => ip.is_loopback().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        Err(_) => host.eq_ignore_ascii_case("localhost").then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
     }
 }
 

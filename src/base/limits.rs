@@ -42,3 +42,6 @@ pub const REFUSAL_KEYS_MAX: usize = 1_024;
 
 /// Idempotent producers that one partition remembers; beyond it the longest silent ones are forgotten.
 pub const PRODUCERS_PER_PARTITION_MAX: usize = 100_000;
+
+/// Producers' partitions whose first batch that was turned away a connection remembers; what comes behind others is judged by the log alone.
+pub const TURNED_AWAY_PER_CONNECTION_MAX: usize = 1_024;

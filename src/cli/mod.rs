@@ -1,5 +1,6 @@
 //! Floor 10: the command line. `barnabas` alone starts a node; the other commands look at its settings.
 
+mod healthcheck;
 mod show;
 
 use std::error::Error;
@@ -49,6 +50,8 @@ enum Command {
     },
     /// Check the settings and say what is wrong with them
     CheckConfig,
+    /// Ask the node that runs with these settings on this machine whether it is ready; fails when it is not
+    Healthcheck,
 }
 
 /// Runs the program to its end. `serve` starts a node and returns when it has stopped.
@@ -83,6 +86,13 @@ pub fn run(
             Err(problem) => fail("no such setting", &[problem]),
         },
         Command::CheckConfig => print(&show::verdict(&loaded)),
+        Command::Healthcheck => match healthcheck::run(&Host::real(), &loaded.settings) {
+            Ok(said) => print(&format!("{said}\n")),
+            Err(why) => {
+                let _ = print(&format!("{why}\n"));
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 

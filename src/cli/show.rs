@@ -9,9 +9,11 @@ use crate::metadata::config::{Bound, Key, broker};
 pub fn settings(loaded: &Loaded, name: Option<&str>, changed: bool) -> Result<String, String> {
     let effective = effective_names();
     let mut text = String::new();
-    for key in broker::all().iter().filter(|key| !key.internal) {
-        let wanted =
-            name.is_none_or(|part| key.name.contains(part)) && (!changed || loaded.given.value(key.name).is_some());
+    for key in broker::all() {
+        let is_set = loaded.given.value(key.name).is_some();
+        // Kafka keeps these to itself; whoever set one, or knows its name, wants to see it.
+        let is_shown = !key.internal || is_set || name == Some(key.name);
+        let wanted = is_shown && name.is_none_or(|part| key.name.contains(part)) && (!changed || is_set);
         if wanted {
             setting(&mut text, key, &loaded.given, effective.contains(key.name));
         }
@@ -111,6 +113,17 @@ mod tests {
         assert!(verdict.contains("3 from --set\nnote: ") && verdict.ends_with(note), "{verdict}");
         let shown = settings(&loaded, Some("log.cleaner.threads"), false).expect("there is such a setting");
         assert!(shown.contains("no effect in this version"));
+    }
+
+    #[test]
+    fn what_kafka_keeps_to_itself_is_shown_to_those_who_know_it() {
+        let loaded = load(&Sources::default(), &*SimHost::new(1).disk).expect("good settings");
+        let shown = |name| settings(&loaded, name, false).expect("there is such a setting");
+        let interval = "unclean.leader.election.interval.ms";
+        assert!(shown(Some(interval)).contains("in ms, at least 1; default 300000\n"), "{}", shown(Some(interval)));
+        assert!(!shown(None).contains(interval));
+        let balance = shown(Some("leader.imbalance.check.interval.seconds"));
+        assert!(balance.contains("in s, at least 1; default 300\n"), "{balance}");
     }
 
     #[test]

@@ -22,7 +22,6 @@ pub const IDLE: &[(&str, &str)] = &[
     ("metadata.log.max.snapshot.interval.ms", "snapshot_interval_ms"),
     ("metadata.log.segment.bytes", "quorum.segment_bytes"),
     ("num.recovery.threads.per.data.dir", "recovery_threads_per_dir"),
-    ("offsets.commit.timeout.ms", "offsets_commit_timeout_ms"),
     ("queued.max.request.bytes", "queued_request_bytes_max"),
     ("queued.max.requests", "queued_requests_max"),
 ];

@@ -23,10 +23,11 @@ use crate::telemetry::logs;
 pub use given::{Given, GivenValue, Origin};
 pub use idle::IDLE;
 pub use listeners::{AdvertisedListener, Listener, SecurityProtocol};
-pub use quorum::{LifecycleSettings, QuorumSettings, Roles};
+pub use quorum::{ControllerSettings, LifecycleSettings, QuorumSettings, Roles};
 pub use settings::{
-    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, LogFormatSetting, LogSettings,
-    OffsetsTopicSettings, ProducerSettings, ReplicationSettings, SocketSettings, TopicSettings,
+    BrokerSettings, FetchSettings, FlushPolicy, FlushSettings, GroupSettings, InternalTopicSettings,
+    InternalTopicsSettings, LogFormatSetting, LogSettings, ProducerSettings, ReplicationSettings, SocketSettings,
+    TopicSettings,
 };
 
 /// The file that is read when none is named and it is there.
@@ -110,7 +111,8 @@ fn log_filter_problem(environment: &[(String, String)]) -> Option<String> {
 /// More copies than a cluster of one node can hold: every topic that does not say how many itself would be refused.
 fn too_many_copies(settings: &BrokerSettings) -> Option<String> {
     let copies = settings.topics.replication_factor_default;
-    (settings.is_alone() && copies > 1).then(|| {
+    // What the machine calls itself is not known here; a node that names itself by that is not warned.
+    (settings.is_alone("") && copies > 1).then(|| {
         format!(
             "default.replication.factor is {copies}, but there is one node: topics that are created without a number of copies, and \
              those that come into being by themselves, will be refused (INVALID_REPLICATION_FACTOR)"

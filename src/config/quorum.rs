@@ -33,6 +33,24 @@ pub struct LifecycleSettings {
     pub controlled_shutdown: bool,
 }
 
+/// What the node goes by while it is the active controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerSettings {
+    /// Leadership returns to the preferred replicas by itself.
+    pub balances_leaders: bool,
+    pub balance_interval_ms: u64,
+    pub unclean_interval_ms: u64,
+}
+
+pub fn controller(reader: &Reader<'_>) -> ControllerSettings {
+    let seconds: u64 = reader.number("leader.imbalance.check.interval.seconds");
+    ControllerSettings {
+        balances_leaders: reader.flag("auto.leader.rebalance.enable"),
+        balance_interval_ms: seconds.saturating_mul(1_000),
+        unclean_interval_ms: reader.number("unclean.leader.election.interval.ms"),
+    }
+}
+
 pub fn roles(reader: &Reader<'_>) -> Roles {
     let roles = reader.list("process.roles");
     let has = |role: &str| roles.iter().any(|one| one == role);

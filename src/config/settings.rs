@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use super::ConfigError;
 use super::listeners::{self, AdvertisedListener, Listener};
-use super::quorum::{self, LifecycleSettings, QuorumSettings, Roles};
+use super::quorum::{self, ControllerSettings, LifecycleSettings, QuorumSettings, Roles};
 use super::reader::Reader;
+use crate::base::NodeAddress;
+use crate::base::address::loopback;
 use crate::metadata::config::value::{host_and_port, split_list};
 use crate::telemetry::logs;
 
@@ -37,11 +39,12 @@ pub struct BrokerSettings {
     pub log: LogSettings,
     pub fetch: FetchSettings,
     pub groups: GroupSettings,
-    pub offsets_topic: OffsetsTopicSettings,
+    pub internal_topics: InternalTopicsSettings,
     pub producers: ProducerSettings,
     pub replication: ReplicationSettings,
     pub quorum: QuorumSettings,
     pub lifecycle: LifecycleSettings,
+    pub controller: ControllerSettings,
     /// A filter such as `info,barnabas::coordinator=debug`.
     pub log_level: String,
     pub log_format: LogFormatSetting,
@@ -50,11 +53,42 @@ pub struct BrokerSettings {
 }
 
 impl BrokerSettings {
-    /// One node that is broker and controller and the only voter, and has not been told of others.
-    pub fn is_alone(&self) -> bool {
-        let quorum = &self.quorum;
-        self.roles.broker && self.roles.controller && quorum.voters.len() <= 1 && quorum.bootstrap_servers.is_empty()
+    /// One node that is broker and controller and the only voter, and has not been told of others. `machine` is what the machine calls
+    /// itself.
+    pub fn is_alone(&self, machine: &str) -> bool {
+        self.roles.broker && self.roles.controller && self.quorum.voters.len() <= 1 && !self.was_told_of_others(machine)
     }
+
+    /// Whether `controller.quorum.bootstrap.servers` names anybody but this node.
+    pub fn was_told_of_others(&self, machine: &str) -> bool {
+        self.quorum.bootstrap_servers.iter().any(|server| !self.is_own(server, machine))
+    }
+
+    /// Whether an address is surely the one by which other nodes reach this one's part of the quorum: its port, and a host that is
+    /// this machine. Names are not looked up, since one may stand for several nodes; whoever is not sure is somebody else.
+    fn is_own(&self, address: &NodeAddress, machine: &str) -> bool {
+        let has_door = self.listeners.iter().any(|listener| listener.is_controller);
+        let advertised_as = |name: &str| self.advertised_listeners.iter().find(|advertised| advertised.name == name);
+        let between_brokers = advertised_as(&self.inter_broker_listener);
+        self.listeners.iter().any(|listener| {
+            let is_quorums =
+                if has_door { listener.is_controller } else { listener.name == self.inter_broker_listener };
+            let advertised = advertised_as(&listener.name);
+            let ports = [Some(listener.port), advertised.map(|advertised| advertised.port)];
+            let told = [advertised, between_brokers].into_iter().flatten().map(|advertised| advertised.host.as_str());
+            let bound = listener.host.as_deref();
+            is_quorums
+                && ports.contains(&Some(address.port))
+                && (told.chain(bound).chain([machine]).any(|own| own.eq_ignore_ascii_case(&address.host))
+                    || is_own_loopback(&address.host, bound))
+        })
+    }
+}
+
+/// Whether a host is a loopback address of this machine. Nodes that are bound to different ones are different nodes.
+fn is_own_loopback(host: &str, bound: Option<&str>) -> bool {
+    let named = loopback(host);
+    named.is_some() && bound.and_then(loopback).is_none_or(|bound| Some(bound) == named)
 }
 
 /// When an acknowledged record is on disk.
@@ -142,12 +176,21 @@ pub struct GroupSettings {
     pub offsets_commit_timeout_ms: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OffsetsTopicSettings {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternalTopicsSettings {
+    pub consumer_offsets: InternalTopicSettings,
+    pub transaction_state: InternalTopicSettings,
+    pub share_group_state: InternalTopicSettings,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InternalTopicSettings {
     pub partitions: i32,
     /// As many as there are brokers when there are fewer.
     pub replication_factor: i16,
     pub segment_bytes: i32,
+    /// `None`: that of all topics.
+    pub in_sync_min: Option<i32>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,6 +208,8 @@ pub struct ReplicationSettings {
     pub fetch_partition_bytes_max: i32,
     pub fetch_response_bytes_max: i32,
     pub fetch_backoff_ms: u64,
+    /// Consumers are sent to a replica on their rack.
+    pub selects_by_rack: bool,
 }
 
 /// Makes the settings of properties whose names and types are good already, and says which names that took.
@@ -203,26 +248,15 @@ fn read(reader: &Reader<'_>, properties: Arc<BTreeMap<String, String>>) -> Broke
             request_partitions_max: reader.number("max.request.partition.size.limit"),
         },
         groups: groups(reader),
-        offsets_topic: OffsetsTopicSettings {
-            partitions: reader.number("offsets.topic.num.partitions"),
-            replication_factor: reader.number("offsets.topic.replication.factor"),
-            segment_bytes: reader.number("offsets.topic.segment.bytes"),
-        },
+        internal_topics: internal_topics(reader),
         producers: ProducerSettings {
             id_expiration_ms: reader.number("producer.id.expiration.ms"),
             id_expiration_check_interval_ms: reader.number("producer.id.expiration.check.interval.ms"),
         },
-        replication: ReplicationSettings {
-            lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
-            high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
-            fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
-            fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
-            fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
-            fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
-            fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
-        },
+        replication: replication(reader),
         quorum,
         lifecycle: quorum::lifecycle(reader),
+        controller: quorum::controller(reader),
         log_level: log_level(reader),
         log_format: match reader.text("log.format").as_str() {
             "json" => LogFormatSetting::Json,
@@ -343,6 +377,58 @@ fn log(reader: &Reader<'_>) -> LogSettings {
     }
 }
 
+fn replication(reader: &Reader<'_>) -> ReplicationSettings {
+    ReplicationSettings {
+        lag_time_ms_max: reader.number("replica.lag.time.max.ms"),
+        high_watermark_checkpoint_interval_ms: reader.number("replica.high.watermark.checkpoint.interval.ms"),
+        fetch_wait_ms_max: reader.number("replica.fetch.wait.max.ms"),
+        fetch_bytes_min: reader.number("replica.fetch.min.bytes"),
+        fetch_partition_bytes_max: reader.number("replica.fetch.max.bytes"),
+        fetch_response_bytes_max: reader.number("replica.fetch.response.max.bytes"),
+        fetch_backoff_ms: reader.number("replica.fetch.backoff.ms"),
+        selects_by_rack: selects_by_rack(reader),
+    }
+}
+
+/// Kafka's two selectors, by the class names that its files have. Whoever wrote one of their own must know that it is not asked here.
+fn selects_by_rack(reader: &Reader<'_>) -> bool {
+    let class = reader.text("replica.selector.class");
+    match class.trim().strip_prefix("org.apache.kafka.common.replica.").unwrap_or(&class).trim() {
+        "" | "LeaderSelector" => false,
+        "RackAwareReplicaSelector" => true,
+        _ => {
+            reader.problem(format!(
+                "replica.selector.class: {class}: there are org.apache.kafka.common.replica.LeaderSelector and \
+                 org.apache.kafka.common.replica.RackAwareReplicaSelector"
+            ));
+            false
+        }
+    }
+}
+
+fn internal_topics(reader: &Reader<'_>) -> InternalTopicsSettings {
+    InternalTopicsSettings {
+        consumer_offsets: InternalTopicSettings {
+            partitions: reader.number("offsets.topic.num.partitions"),
+            replication_factor: reader.number("offsets.topic.replication.factor"),
+            segment_bytes: reader.number("offsets.topic.segment.bytes"),
+            in_sync_min: None,
+        },
+        transaction_state: InternalTopicSettings {
+            partitions: reader.number("transaction.state.log.num.partitions"),
+            replication_factor: reader.number("transaction.state.log.replication.factor"),
+            segment_bytes: reader.number("transaction.state.log.segment.bytes"),
+            in_sync_min: reader.limit("transaction.state.log.min.isr"),
+        },
+        share_group_state: InternalTopicSettings {
+            partitions: reader.number("share.coordinator.state.topic.num.partitions"),
+            replication_factor: reader.number("share.coordinator.state.topic.replication.factor"),
+            segment_bytes: reader.number("share.coordinator.state.topic.segment.bytes"),
+            in_sync_min: reader.limit("share.coordinator.state.topic.min.isr"),
+        },
+    }
+}
+
 fn groups(reader: &Reader<'_>) -> GroupSettings {
     let minutes: i64 = reader.number("offsets.retention.minutes");
     let settings = GroupSettings {
@@ -359,4 +445,78 @@ fn groups(reader: &Reader<'_>) -> GroupSettings {
         reader.problem("group.min.session.timeout.ms must not be greater than group.max.session.timeout.ms");
     }
     settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> BrokerSettings {
+        let properties = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        build(Arc::new(properties)).expect("good settings").0
+    }
+
+    #[test]
+    fn whoever_names_only_itself_is_alone() {
+        let alone = |listeners: &str, servers: &str| {
+            settings(&[("listeners", listeners), ("controller.quorum.bootstrap.servers", servers)]).is_alone("box")
+        };
+        let everywhere = "PLAINTEXT://:9092,CONTROLLER://:9093";
+        for own in ["", "localhost:9093", "127.0.0.1:9093", "[::1]:9093", "BOX:9093", "127.0.0.1:9093,box:9093"] {
+            assert!(alone(everywhere, own), "{own}");
+        }
+        for others in ["other:9093", "localhost:9094", "box:9092", "10.0.0.1:9093", "localhost:9093,other:9093"] {
+            assert!(!alone(everywhere, others), "{others}");
+        }
+        let named = "PLAINTEXT://two:9092,CONTROLLER://two:9093";
+        assert!(alone(named, "two:9093") && !alone(named, "one:9093"));
+        assert!(alone("PLAINTEXT://two:9092", "two:9092") && !alone("PLAINTEXT://two:9092", "one:9092"));
+        let second = "PLAINTEXT://127.0.0.2:9092,CONTROLLER://127.0.0.2:9093";
+        assert!(
+            alone(second, "127.0.0.2:9093") && !alone(second, "127.0.0.1:9093") && !alone(second, "localhost:9093")
+        );
+    }
+
+    #[test]
+    fn what_the_active_controller_goes_by_is_read_like_everything_else() {
+        let usual = settings(&[]);
+        let ControllerSettings { balances_leaders, balance_interval_ms, unclean_interval_ms } = usual.controller;
+        assert!(balances_leaders);
+        assert_eq!((balance_interval_ms, unclean_interval_ms), (300_000, 300_000));
+        assert!(!usual.replication.selects_by_rack);
+        let pairs = [
+            ("auto.leader.rebalance.enable", "false"),
+            ("leader.imbalance.check.interval.seconds", "5"),
+            ("unclean.leader.election.interval.ms", "1000"),
+            ("replica.selector.class", "org.apache.kafka.common.replica.RackAwareReplicaSelector"),
+        ];
+        let set = settings(&pairs);
+        let own =
+            ControllerSettings { balances_leaders: false, balance_interval_ms: 5_000, unclean_interval_ms: 1_000 };
+        assert_eq!((set.controller, set.replication.selects_by_rack), (own, true));
+        let effective = crate::config::effective_names();
+        assert!(pairs.iter().all(|(name, _)| effective.contains(name)));
+    }
+
+    #[test]
+    fn a_selector_of_ones_own_is_refused() {
+        let properties = BTreeMap::from([("replica.selector.class".to_owned(), "com.example.Mine".to_owned())]);
+        let error = build(Arc::new(properties)).expect_err("nobody would ask it");
+        assert!(error.to_string().contains("com.example.Mine: there are"), "{error}");
+    }
+
+    #[test]
+    fn an_advertised_name_is_an_own_one() {
+        let alone = |servers: &str| {
+            let advertised = "PLAINTEXT://b.example:9092,CONTROLLER://c.example:19093";
+            settings(&[
+                ("listeners", "PLAINTEXT://:9092,CONTROLLER://:9093"),
+                ("advertised.listeners", advertised),
+                ("controller.quorum.bootstrap.servers", servers),
+            ])
+            .is_alone("box")
+        };
+        assert!(alone("b.example:9093") && alone("c.example:19093"));
+        assert!(!alone("a.example:9093") && !alone("b.example:9092"));
+    }
 }

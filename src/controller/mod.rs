@@ -7,4 +7,6 @@ pub mod driver;
 pub mod sessions;
 
 pub use decide::{Decision, Refusal, TopicDefaults};
-pub use driver::{BrokerProbe, Controller, ControllerCounts, ControllerOptions, Leadership, Liveness};
+pub use driver::{
+    BrokerProbe, Controller, ControllerCounts, ControllerOptions, ControllerSettings, Liveness, doubting,
+};

@@ -51,13 +51,6 @@ pub struct Recovery {
     pub rebuilt: Vec<String>,
 }
 
-impl Recovery {
-    /// Whether there is nothing to tell.
-    pub fn is_uneventful(&self) -> bool {
-        self.truncated_bytes == 0 && self.segments_removed == 0 && self.rebuilt.is_empty()
-    }
-}
-
 impl Log {
     /// Opens the log in `dir`, which is made when it is not there.
     ///

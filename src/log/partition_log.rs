@@ -14,7 +14,7 @@ use super::file_cache::FileCache;
 use super::producers::{ProducerEntry, Producers};
 use super::segment::{Home, SEGMENT_BYTES_MAX, Segment};
 use super::view::LogView;
-use crate::base::{LeaderEpoch, Offset, TimestampMs, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, Offset, ProducerId, TimestampMs, TopicId, TopicPartition};
 use crate::host::Host;
 use crate::metadata::config::LogConfig;
 
@@ -189,6 +189,11 @@ impl Log {
     /// The producers that are remembered, in no order.
     pub fn producers(&self) -> impl Iterator<Item = &ProducerEntry> {
         self.producers.iter()
+    }
+
+    /// Whether it has a batch of the producer, as far as is remembered.
+    pub fn knows_producer(&self, producer_id: ProducerId) -> bool {
+        self.producers.knows(producer_id)
     }
 
     /// Forgets producers that have been silent for longer than `expiration_ms` (`producer.id.expiration.ms`); how many.

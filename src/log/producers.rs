@@ -174,6 +174,10 @@ impl Producers {
         self.entries.values()
     }
 
+    pub fn knows(&self, producer_id: ProducerId) -> bool {
+        self.entries.contains_key(&producer_id)
+    }
+
     /// Judges a batch that a client sent. A producer that nobody here knows may begin with any sequence: its earlier batches may
     /// have been removed by retention.
     pub fn check(&self, header: &BatchHeader) -> Result<Verdict, AppendError> {

@@ -47,11 +47,6 @@ pub fn collision_key(name: &str) -> String {
     name.replace('.', "_")
 }
 
-/// Whether a name can collide with another one at all.
-pub fn may_collide(name: &str) -> bool {
-    name.contains(['.', '_'])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

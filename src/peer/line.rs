@@ -125,6 +125,7 @@ impl Line {
             output: BytesMut::new(),
             pending: HashMap::new(),
             next_id: 1,
+            sent_bytes: 0,
             heard_nanos: now,
         };
         conversation.add(first, now);
@@ -139,8 +140,14 @@ impl Line {
                 tracing::info!(node, address = %self.address, "no answer for {SILENCE_MAX:?}; connecting anew");
             }
         }
+        let sent_bytes = conversation.sent_bytes;
         for (_, owed) in conversation.pending.drain() {
-            let _ = owed.reply.send(Err(PeerError::Lost(self.address.clone())));
+            let error = if owed.begins_at >= sent_bytes {
+                self.unreachable("the connection broke before the request was sent")
+            } else {
+                PeerError::Lost(self.address.clone())
+            };
+            let _ = owed.reply.send(Err(error));
         }
     }
 }
@@ -150,6 +157,8 @@ struct Owed {
     reply: oneshot::Sender<Result<Bytes, PeerError>>,
     is_patient: bool,
     sent_nanos: u64,
+    /// How many bytes were sent on the connection before the request's first one.
+    begins_at: u64,
 }
 
 enum End {
@@ -165,6 +174,8 @@ struct Conversation {
     output: BytesMut,
     pending: HashMap<i32, Owed>,
     next_id: i32,
+    /// Handed to the network so far, since the greeting.
+    sent_bytes: u64,
     /// When something was last heard.
     heard_nanos: u64,
 }
@@ -189,7 +200,7 @@ impl Conversation {
                 },
                 written = self.writing.write_buf(&mut self.output), if !self.output.is_empty() => match written {
                     Ok(0) => return End::Broken("nothing more can be sent".to_owned()),
-                    Ok(_) => {}
+                    Ok(count) => self.sent_bytes += bytes_count(count),
                     Err(error) => return End::Broken(error.to_string()),
                 },
                 call = calls.recv(), if self.pending.len() < PENDING_MAX => match call {
@@ -224,7 +235,8 @@ impl Conversation {
         if let Some(place) = self.output.get_mut(start + 8..start + 12) {
             place.copy_from_slice(&id.to_be_bytes());
         }
-        let owed = Owed { reply: call.reply, is_patient: call.is_patient, sent_nanos: now_nanos };
+        let begins_at = self.sent_bytes + bytes_count(start);
+        let owed = Owed { reply: call.reply, is_patient: call.is_patient, sent_nanos: now_nanos, begins_at };
         self.pending.insert(id, owed);
     }
 
@@ -245,6 +257,10 @@ impl Conversation {
             now_nanos.saturating_sub(oldest) >= limit && now_nanos.saturating_sub(self.heard_nanos) >= limit
         })
     }
+}
+
+fn bytes_count(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 /// Connects and greets. Without a time limit of its own.

@@ -158,7 +158,8 @@ impl Peers {
         let exchanged = async {
             let line = self.line(address, purpose);
             if line.send(call).await.is_err() {
-                return Err(PeerError::Lost(address.clone()));
+                let why = "nothing was asked for a long time, and the line was closed".to_owned();
+                return Err(PeerError::Unreachable { address: address.clone(), why });
             }
             answer.await.unwrap_or_else(|_| Err(PeerError::Lost(address.clone())))
         };

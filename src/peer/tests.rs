@@ -143,6 +143,28 @@ async fn a_broken_line_fails_what_is_under_way_and_tells_who_was_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_stood_behind_a_request_that_would_not_go_out_was_certainly_not_sent() {
+    let World { net, peers, door, address } = world();
+    let far = async {
+        let (far, _) = Far::greeted(&door, None).await;
+        // Nobody reads, so the first request fills the connection and the second has no room.
+        crate::host::task::sleep(Duration::from_millis(100)).await;
+        net.crash(TWO);
+        far
+    };
+    let large = vec![0; 1 << 20];
+    let near = async {
+        tokio::join!(
+            peers.private(&address, Purpose::Control, PrivateApi::Forward, &large, SOON),
+            peers.private(&address, Purpose::Control, PrivateApi::Forward, b"small", SOON),
+        )
+    };
+    let ((first, second), _far) = tokio::join!(near, far);
+    assert_eq!(first, Err(PeerError::Lost(address.clone())), "who knows");
+    assert!(second.as_ref().is_err_and(PeerError::is_unsent), "{second:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_does_not_want_us_says_why() {
     let World { peers, door, address, .. } = world();
     let far = Far::greeted(&door, Some("another cluster"));

@@ -63,6 +63,14 @@ pub struct Leadership {
     pub is_me: bool,
 }
 
+impl Leadership {
+    /// # Errors
+    /// On every node but the one that leads; the error says which one does.
+    pub fn must_be_me(&self) -> Result<(), QuorumError> {
+        if self.is_me { Ok(()) } else { Err(QuorumError::NotLeader { leader: self.leader }) }
+    }
+}
+
 /// A snapshot that is on its way here.
 pub(super) struct Receiving {
     pub(super) id: SnapshotId,

@@ -8,11 +8,12 @@ use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, VoteRequest, V
 
 use super::core::{Core, Receiving};
 use super::error::QuorumError;
-use super::rpc::{self, Answer, Call, Condition, PreVote, SnapshotPiece};
+use super::rpc::{Answer, Call, Condition, PreVote, SnapshotPiece};
 use super::snapshot::SnapshotData;
 use super::types::{LogId, Snapshot, SnapshotMeta, TypeConfig, Vote, next_index};
 use crate::base::BrokerId;
 use crate::host::task;
+use crate::wire::envelope;
 
 /// The largest snapshot that is taken in.
 const SNAPSHOT_BYTES_MAX: usize = 1024 * 1024 * 1024;
@@ -26,8 +27,7 @@ fn stopped(error: RaftError<BrokerId>) -> QuorumError {
 
 impl Core {
     pub(super) async fn handle_rpc(self: Arc<Self>, request: Bytes) -> Result<Bytes, QuorumError> {
-        let (call, tail) = rpc::decode(&request)?;
-        drop(request);
+        let (call, tail) = envelope::open(request).map_err(QuorumError::BadRequest)?;
         let answer = match call {
             Call::Append(request) => Answer::Append(self.take_entries(request).await?),
             Call::Vote { request, is_takeover } => Answer::Vote(self.give_vote(request, is_takeover).await?),
@@ -39,7 +39,7 @@ impl Core {
                 Answer::TakeOver
             }
         };
-        Ok(rpc::encode(&answer, &[]))
+        Ok(envelope::seal(&answer, &[]))
     }
 
     async fn take_entries(

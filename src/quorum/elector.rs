@@ -50,7 +50,7 @@ pub(super) async fn run(core: Arc<Core>) {
         let event = tokio::select! {
             biased;
             () = core.takeover.notified() => Event::TakeOver,
-            id = next_lost(&mut lost) => Event::Lost(id),
+            event = next_loss(&mut lost) => event,
             () = core.suspicion.notified() => Event::Suspicion,
             () = task::sleep_until(deadline) => Event::Silence,
         };
@@ -66,13 +66,12 @@ pub(super) async fn run(core: Arc<Core>) {
     }
 }
 
-async fn next_lost(lost: &mut broadcast::Receiver<BrokerId>) -> BrokerId {
-    loop {
-        match lost.recv().await {
-            Ok(id) => return id,
-            Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return std::future::pending().await,
-        }
+async fn next_loss(lost: &mut broadcast::Receiver<BrokerId>) -> Event {
+    match lost.recv().await {
+        Ok(id) => Event::Lost(id),
+        // Too many at once: the leader may have been among them.
+        Err(RecvError::Lagged(_)) => Event::Suspicion,
+        Err(RecvError::Closed) => std::future::pending().await,
     }
 }
 

@@ -219,10 +219,7 @@ impl Quorum {
 
     /// A decision to change nothing needs no entry, only a leader that still is one.
     fn confirm(&self, expected: i64) -> Result<i64, QuorumError> {
-        let leadership = self.shared.core.leadership.borrow();
-        if !leadership.is_me {
-            return Err(QuorumError::NotLeader { leader: leadership.leader });
-        }
+        self.shared.core.leadership.borrow().must_be_me()?;
         let found = self.image().offset;
         if found == expected { Ok(found) } else { Err(QuorumError::Stale { expected, found }) }
     }

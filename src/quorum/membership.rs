@@ -32,8 +32,7 @@ type Change = ChangeMembers<BrokerId, NodeAddress>;
 
 impl Core {
     fn must_lead(&self) -> Result<(), QuorumError> {
-        let leadership = self.leadership.borrow();
-        if leadership.is_me { Ok(()) } else { Err(QuorumError::NotLeader { leader: leadership.leader }) }
+        self.leadership.borrow().must_be_me()
     }
 
     async fn change_members(&self, change: Change) -> Result<(), QuorumError> {

@@ -20,6 +20,7 @@ mod load;
 mod log_store;
 mod machine;
 mod membership;
+#[cfg(test)]
 mod memory;
 mod metalog;
 mod network;
@@ -38,9 +39,12 @@ pub use describe::{QuorumDescription, VoterDescription};
 pub use error::QuorumError;
 pub use handle::{Quorum, QuorumOptions};
 pub use load::DIRECTORY;
+#[cfg(test)]
 pub use memory::MemoryNetwork;
 pub use store::StoreOpener;
-pub use transport::{NoTransport, RaftTransport, TransportError};
+#[cfg(test)]
+pub use transport::NoTransport;
+pub use transport::{RaftTransport, TransportError};
 
 #[cfg(test)]
 mod tests;

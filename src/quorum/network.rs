@@ -13,12 +13,13 @@ use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, SnapshotRespon
 use parking_lot::Mutex;
 
 use super::codec::StoredMembers;
-use super::rpc::{self, Answer, Call, SnapshotPiece};
+use super::rpc::{Answer, Call, SnapshotPiece};
 use super::snapshot::SnapshotId;
 use super::transport::{RaftTransport, TransportError};
 use super::types::{LogId, Snapshot, TypeConfig, Vote, next_index};
 use crate::base::{BrokerId, NodeAddress, TimestampMs};
 use crate::host::{Host, task};
+use crate::wire::envelope;
 
 /// Bytes of a snapshot in one request.
 const PIECE_BYTES: usize = 1024 * 1024;
@@ -57,7 +58,7 @@ impl Links {
         address: &NodeAddress,
         call: &Call,
     ) -> Result<Answer, TransportError> {
-        self.call_with(target, address, rpc::encode(call, &[])).await
+        self.call_with(target, address, envelope::seal(call, &[])).await
     }
 
     async fn call_with(
@@ -68,7 +69,7 @@ impl Links {
     ) -> Result<Answer, TransportError> {
         let address = self.configured.get(&target).unwrap_or(address);
         let bytes = self.transport.call(target, address, request).await?;
-        let (answer, _) = rpc::decode(&bytes).map_err(|error| TransportError::Refused(error.to_string()))?;
+        let (answer, _) = envelope::open(bytes).map_err(TransportError::Refused)?;
         Ok(answer)
     }
 
@@ -135,7 +136,7 @@ impl Link {
                 offset,
                 total: content.len(),
             };
-            let request = rpc::encode(&Call::Snapshot(piece), content.get(offset..end).unwrap_or_default());
+            let request = envelope::seal(&Call::Snapshot(piece), content.get(offset..end).unwrap_or_default());
             let sent = task::timeout(PIECE_TIMEOUT, self.links.call_with(self.target, &self.address, request)).await;
             match sent.unwrap_or(Err(TransportError::TimedOut)) {
                 Ok(Answer::Snapshot(theirs)) if theirs > vote || end == content.len() => return Ok(theirs),

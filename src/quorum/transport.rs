@@ -35,14 +35,17 @@ pub trait RaftTransport: Send + Sync {
 }
 
 /// No way to anybody: for a node that is alone.
+#[cfg(test)]
 pub struct NoTransport(broadcast::Sender<BrokerId>);
 
+#[cfg(test)]
 impl Default for NoTransport {
     fn default() -> NoTransport {
         NoTransport(broadcast::Sender::new(1))
     }
 }
 
+#[cfg(test)]
 impl RaftTransport for NoTransport {
     fn call(&self, target: BrokerId, _: &NodeAddress, _: Bytes) -> BoxFuture<'static, Result<Bytes, TransportError>> {
         Box::pin(async move { Err(TransportError::Unreachable(format!("no way to node {target}"))) })

@@ -90,6 +90,9 @@ impl ReplicaFetch for Wires {
             let Some(partition) = wires.of(leader).and_then(|partitions| partitions.partition("t", 0)) else {
                 return Err(FetchFailed("nobody is there".to_owned()));
             };
+            if wires.is_cut(leader) || wires.is_cut(from) {
+                return Err(FetchFailed("the network was cut meanwhile".to_owned()));
+            }
             Ok(wires.sent(serve(&partition, &request)))
         })
     }
@@ -543,6 +546,7 @@ async fn a_log_start_of_what_was_cut_is_not_believed_of_what_came_in_its_place()
         .until("it is durable", |cluster| cluster.node(1).end() == 31 && cluster.node(1).partition().is_durable(31))
         .await;
     cluster.power_cut(1).await;
+    cluster.tell(1);
     let values = cluster.node(2).values();
     assert_eq!(cluster.node(1).values(), values[1..], "what the leader has from where the log began again");
     cluster.stop().await;

@@ -116,7 +116,6 @@ impl BringUp {
         let image = self.image_with(|image| image.broker(id).is_some_and(|one| one.epoch >= epoch)).await?;
         self.join(&image)?;
         broker.telemetry.set_broker_state(BrokerState::Recovery);
-        broker.partitions.set_broker_epoch(epoch);
         broker.partitions.apply(&image, true);
         broker.partitions.note_applied(image.offset);
         // The image is at least as new as this run's registration, so it knows every topic of the last one.

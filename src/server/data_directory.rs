@@ -117,7 +117,7 @@ mod tests {
     use crate::controller::decide::TopicDefaults;
     use crate::controller::decide::features::supported_features;
     use crate::controller::decide::registration::Registration;
-    use crate::controller::{Controller, ControllerOptions};
+    use crate::controller::{Controller, ControllerOptions, ControllerSettings};
     use crate::host::OpenMode;
     use crate::host::sim::{Crash, SimHost, SimKv};
     use crate::metadata::BrokerRegistration;
@@ -156,7 +156,13 @@ mod tests {
         Checkpoints::take(&*host.disk, dir())?;
         Journal::create(&*host.disk, dir())?;
         let defaults = TopicDefaults { partitions: 1, replication_factor: 1 };
-        let options = ControllerOptions { node_id: NODE, defaults, static_properties: Arc::new(BTreeMap::new()) };
+        let options = ControllerOptions {
+            node_id: NODE,
+            settings: ControllerSettings::usual(),
+            defaults,
+            internal_topics: Vec::new(),
+            static_properties: Arc::new(BTreeMap::new()),
+        };
         let broker = BrokerRegistration {
             id: NODE,
             incarnation: host.entropy.uuid(),

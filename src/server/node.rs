@@ -106,7 +106,8 @@ impl Node {
         ));
         let (flusher, flushers) = Flusher::start_on(host.workers, journals, &host.clock, &telemetry)?;
         let policy = wiring::flush_policy(settings.flush.policy);
-        let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy));
+        let commit_timeout = Duration::from_millis(settings.groups.offsets_commit_timeout_ms);
+        let offsets_log = Arc::new(ReplicaOffsetsLog::new(partitions.clone(), flusher.clone(), policy, commit_timeout));
         let groups = Arc::new(GroupCoordinator::new(host.clone(), offsets_log, wiring::group_config(&settings)));
         let brokers_listener = listeners.iter().find(|listener| listener.door == Door::Broker);
         let bound = brokers_listener.map(Listener::local_addr).transpose()?;
@@ -134,7 +135,7 @@ impl Node {
             tasks.spawn(until_stopped(broker.controller.clone().run(), stopping.subscribe()));
             tasks.spawn(until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
         }
-        if !roles::is_voter(&settings, &quorum_address) {
+        if !roles::is_voter(&host, &settings) {
             let doors = roles::doors_to_the_quorum(&settings);
             tasks.spawn(until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()));
         }
@@ -341,7 +342,7 @@ async fn open_quorum(
         directory_id: identity.directory_id,
         must_exist: identity.is_known,
         store: host.stores.clone(),
-        voters: roles::first_voters(settings, own),
+        voters: roles::first_voters(host, settings, own),
         my_address: own.clone(),
         transport: Arc::new(PeerTransport::new(peers.clone(), request_timeout)),
         timing: wiring::quorum_timing(settings),

@@ -25,12 +25,14 @@ pub struct ReplicaOffsetsLog {
     timeout: Duration,
 }
 
-/// Kafka's default of `offsets.commit.timeout.ms`.
-const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
-
 impl ReplicaOffsetsLog {
-    pub fn new(partitions: Arc<Partitions>, flusher: Arc<Flusher>, policy: FlushPolicy) -> ReplicaOffsetsLog {
-        ReplicaOffsetsLog { partitions, flusher, policy, timeout: COMMIT_TIMEOUT }
+    pub fn new(
+        partitions: Arc<Partitions>,
+        flusher: Arc<Flusher>,
+        policy: FlushPolicy,
+        timeout: Duration,
+    ) -> ReplicaOffsetsLog {
+        ReplicaOffsetsLog { partitions, flusher, policy, timeout }
     }
 
     fn partition(&self, index: PartitionIndex) -> Option<Arc<Partition>> {
@@ -157,6 +159,10 @@ mod tests {
 
     impl Node {
         async fn start(sim: &SimHost) -> Node {
+            Node::start_with(sim, &image(), Duration::from_secs(5)).await
+        }
+
+        async fn start_with(sim: &SimHost, image: &Image, commit_timeout: Duration) -> Node {
             let (host, dir) = (sim.host(), PathBuf::from("/data"));
             host.disk.create_dir_all(&dir).expect("a directory");
             host.disk.sync_dir(&PathBuf::from("/")).expect("its name is kept");
@@ -170,10 +176,10 @@ mod tests {
                 Box::new(|_, _| LogConfig::default()),
                 telemetry.clone(),
             ));
-            partitions.apply(&image(), true);
+            partitions.apply(image, true);
             let (flusher, flusher_thread) =
                 Flusher::start(Some(journal), host.clock.clone(), telemetry).expect("a thread");
-            let log = Arc::new(ReplicaOffsetsLog::new(partitions, flusher.clone(), FlushPolicy::Sync));
+            let log = Arc::new(ReplicaOffsetsLog::new(partitions, flusher.clone(), FlushPolicy::Sync, commit_timeout));
             let node = Node { sim: sim.clone(), groups: groups(sim, &log), log, flusher, flusher_thread };
             node.groups.clone().load_all().await;
             node
@@ -227,11 +233,15 @@ mod tests {
     }
 
     fn image() -> Image {
+        image_on(vec![1])
+    }
+
+    fn image_on(replicas: Vec<i32>) -> Image {
         let mut image = Image::empty();
         let topic = MetadataRecord::Topic {
             id: TopicId::from_bytes([1; 16]),
             name: TOPIC.into(),
-            partitions: vec![PartitionState::new(vec![1], vec![])],
+            partitions: vec![PartitionState::new(replicas, vec![])],
         };
         image.apply(image.offset + 1, &topic).expect("applies");
         image
@@ -289,5 +299,16 @@ mod tests {
         node.sim.disk.set_capacity_bytes(u64::MAX);
         assert_eq!(node.commit(7).await, done());
         assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![7]), vec![7]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_commit_that_a_follower_does_not_take_is_given_up_when_its_time_is_over() {
+        for timeout in [Duration::from_millis(300), Duration::from_secs(20)] {
+            let node = Node::start_with(&SimHost::new(14), &image_on(vec![1, 2]), timeout).await;
+            let asked_at = task::moment();
+            assert_eq!(node.commit(5).await, Err(ErrorCode::COORDINATOR_NOT_AVAILABLE));
+            let took = task::moment().duration_since(asked_at);
+            assert!(took >= timeout && took < 2 * timeout, "{took:?} of {timeout:?}");
+        }
     }
 }

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::api::Door;
+use crate::base::address::loopback;
 use crate::base::ids::NO_BROKER;
 use crate::base::{BrokerId, NodeAddress};
-use crate::config::{self, BrokerSettings};
+use crate::config::BrokerSettings;
 use crate::host::Host;
 use crate::host::net::ListenOptions;
 use crate::metadata::Endpoint;
@@ -60,16 +61,16 @@ pub fn bind_all(host: &Host, settings: &BrokerSettings, telemetry: &Telemetry) -
     Ok(bound)
 }
 
-/// Where clients and other brokers reach this node. A node that is alone names no host that was not set: each client is told the address it
-/// reached us by.
+/// Where clients and other brokers reach this node. A node that is alone names no host that was not set anywhere: each client is told the
+/// address it reached us by.
 pub fn endpoints(host: &Host, settings: &BrokerSettings, listeners: &[Listener]) -> Result<Vec<Endpoint>, StartError> {
-    let is_alone = settings.is_alone();
+    let is_alone = settings.is_alone(&host.net.host_name());
     let mut endpoints = Vec::with_capacity(listeners.len());
     for listener in listeners.iter().filter(|listener| listener.door == Door::Broker) {
         let advertised = settings.advertised_listeners.iter().find(|one| *one.name == *listener.name);
         let (name, port) = match advertised {
             Some(advertised) => (advertised.host.clone(), advertised.port),
-            None if is_alone => (String::new(), listener.local_addr()?.port()),
+            None if is_alone => (own_name(settings, &listener.name), listener.local_addr()?.port()),
             None => (host_of(host, settings, &listener.name), listener.local_addr()?.port()),
         };
         endpoints.push(Endpoint {
@@ -84,8 +85,21 @@ pub fn endpoints(host: &Host, settings: &BrokerSettings, listeners: &[Listener])
 
 /// The host that a listener is bound to, or the machine's name where it is bound to every address.
 fn host_of(host: &Host, settings: &BrokerSettings, listener: &str) -> String {
+    bound_host(settings, listener).unwrap_or_else(|| host.net.host_name())
+}
+
+/// `None`: every address.
+fn bound_host(settings: &BrokerSettings, listener: &str) -> Option<String> {
     let bound = settings.listeners.iter().find(|one| one.name == *listener).and_then(|one| one.host.clone());
-    bound.filter(|name| name != "0.0.0.0" && name != "::").unwrap_or_else(|| host.net.host_name())
+    bound.filter(|name| name != "0.0.0.0" && name != "::")
+}
+
+/// What a node that is alone is called by those who join it later, as far as its settings say: where a listener is bound, else the name
+/// by which it names itself as controller.
+fn own_name(settings: &BrokerSettings, listener: &str) -> String {
+    let servers = settings.quorum.bootstrap_servers.iter().map(|server| server.host.clone());
+    let mut names = servers.filter(|host| loopback(host).is_none());
+    bound_host(settings, listener).or_else(|| names.next()).unwrap_or_default()
 }
 
 /// Where this node takes messages of the quorum: on its controller's listener, else on the one that brokers use among themselves.
@@ -113,30 +127,24 @@ pub fn quorum_address(
     Ok(NodeAddress::new(name, endpoint.port))
 }
 
-/// Whether this node has a vote in a quorum that begins.
-pub fn is_voter(settings: &BrokerSettings, own: &NodeAddress) -> bool {
-    settings.roles.controller && !joins_later(settings, own)
+/// Whether this node has a vote in a quorum that begins: a controller that names other controllers, and no voters, looks on until it is
+/// added to the voters.
+pub fn is_voter(host: &Host, settings: &BrokerSettings) -> bool {
+    let is_named = !settings.quorum.voters.is_empty();
+    settings.roles.controller && (is_named || !settings.was_told_of_others(&host.net.host_name()))
 }
 
 /// The voters that a new quorum begins with: this node alone where nobody else is named. A node without a vote names the others, as far
 /// as it knows them.
-pub fn first_voters(settings: &BrokerSettings, own: &NodeAddress) -> Vec<(BrokerId, NodeAddress)> {
+pub fn first_voters(host: &Host, settings: &BrokerSettings, own: &NodeAddress) -> Vec<(BrokerId, NodeAddress)> {
     let quorum = &settings.quorum;
     if !quorum.voters.is_empty() {
         return quorum.voters.clone();
     }
-    if is_voter(settings, own) {
+    if is_voter(host, settings) {
         return vec![(settings.node_id, own.clone())];
     }
     quorum.bootstrap_servers.iter().map(|address| (NO_BROKER, address.clone())).collect()
-}
-
-/// A controller that names other controllers, and no voters, looks on until it is added to the voters.
-fn joins_later(settings: &BrokerSettings, own: &NodeAddress) -> bool {
-    let config::QuorumSettings { voters, bootstrap_servers, .. } = &settings.quorum;
-    voters.is_empty()
-        && !bootstrap_servers.is_empty()
-        && !matches!(bootstrap_servers.as_slice(), [one] if one.port == own.port)
 }
 
 /// Addresses at which somebody knows the active controller.

@@ -1,5 +1,8 @@
 //! Whole nodes in one thread, over a simulated network, simulated disks and a clock that jumps: everything but the machine is real.
 
+mod forwarding;
+mod voters;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,22 +44,31 @@ impl World {
         World { machines: machines.collect(), client: net.machine("client", ip(9)), net }
     }
 
-    fn settings(&self, at: usize) -> BrokerSettings {
-        let set = [
+    fn settings(&self, at: usize, more: &[&str]) -> BrokerSettings {
+        let mut set = vec![
             format!("node.id={}", at + 1),
             format!("listeners=PLAINTEXT://{0}:9092,CONTROLLER://{0}:9093", NAMES[at]),
-            "controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093".to_owned(),
             "log.dirs=/data".to_owned(),
             "http.listener=".to_owned(),
             "num.network.threads=1".to_owned(),
         ];
-        let sources = Sources { set: set.to_vec(), ..Sources::default() };
+        set.extend(more.iter().map(|one| (*one).to_owned()));
+        let sources = Sources { set, ..Sources::default() };
         config::load(&sources, &*self.machines[at].disk).unwrap().settings
     }
 
+    /// One of three voters.
     async fn start(&self, at: usize) -> Node {
-        let host = self.machines[at].restarted().host_with(Arc::new(RuntimeClock::new(1_700_000_000_000)));
-        Node::start(host, self.settings(at), LogControl::detached("info").unwrap()).await.unwrap()
+        self.start_with(at, &["controller.quorum.voters=1@one:9093,2@two:9093,3@three:9093"]).await
+    }
+
+    async fn start_with(&self, at: usize, more: &[&str]) -> Node {
+        self.start_on(&self.machines[at], at, more).await
+    }
+
+    async fn start_on(&self, machine: &SimHost, at: usize, more: &[&str]) -> Node {
+        let host = machine.restarted().host_with(Arc::new(RuntimeClock::new(1_700_000_000_000)));
+        Node::start(host, self.settings(at, more), LogControl::detached("info").unwrap()).await.unwrap()
     }
 
     /// Asks a node as a client would.
@@ -137,6 +149,26 @@ async fn a_node_that_crashes_is_replaced_as_controller_and_comes_back() {
         let back = world.start(at).await;
         within(30, back.serving()).await.unwrap();
         assert!(back.broker().image().is_live(id));
+    }))
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_names_another_one_on_its_own_port_joins_that_ones_cluster() {
+    locally(Box::pin(async {
+        let world = World::new(3);
+        let first = world.start_with(0, &["controller.quorum.bootstrap.servers=one:9093"]).await;
+        within(20, first.serving()).await.unwrap();
+        let second = world.start_with(1, &["controller.quorum.bootstrap.servers=one:9093"]).await;
+        within(20, second.serving()).await.unwrap();
+        assert_eq!(second.broker().image().cluster_id, first.broker().image().cluster_id);
+        let mut images = second.broker().controller.quorum().watch();
+        within(20, images.wait_for(|image| image.is_live(1) && image.is_live(2))).await.unwrap();
+        let voters = first.broker().controller.quorum().describe().voters;
+        assert_eq!(voters.iter().map(|voter| voter.id).collect::<Vec<_>>(), [1]);
+        for node in [second, first] {
+            within(60, node.stop()).await.unwrap();
+        }
     }))
     .await;
 }

@@ -2,9 +2,10 @@
 
 use crate::api::{AdvertisedListener, BrokerOptions};
 use crate::base::limits::TAIL_BYTES_MAX;
-use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting};
-use crate::controller::ControllerOptions;
+use crate::config::{BrokerSettings, FlushPolicy as FlushPolicySetting, InternalTopicSettings, InternalTopicsSettings};
 use crate::controller::decide::TopicDefaults;
+use crate::controller::decide::internal_topics::InternalTopic;
+use crate::controller::{ControllerOptions, ControllerSettings};
 use crate::coordinator::group::GroupConfig;
 use crate::metadata::ConfigResource;
 use crate::metadata::config::{BrokerLayers, LogConfig};
@@ -18,8 +19,36 @@ pub fn controller_options(settings: &BrokerSettings) -> ControllerOptions {
             partitions: settings.topics.partitions_default,
             replication_factor: settings.topics.replication_factor_default,
         },
+        settings: ControllerSettings {
+            session_timeout_ms: settings.lifecycle.session_timeout_ms,
+            balances_leaders: settings.controller.balances_leaders,
+            balance_interval_ms: settings.controller.balance_interval_ms,
+            unclean_interval_ms: settings.controller.unclean_interval_ms,
+        },
+        internal_topics: internal_topics(&settings.internal_topics),
         static_properties: settings.properties.clone(),
     }
+}
+
+fn internal_topics(settings: &InternalTopicsSettings) -> Vec<InternalTopic> {
+    let (offsets, transactions, shares) =
+        (settings.consumer_offsets, settings.transaction_state, settings.share_group_state);
+    let in_sync_min = |topic: InternalTopicSettings| topic.in_sync_min.unwrap_or(1);
+    vec![
+        InternalTopic::consumer_offsets(offsets.partitions, offsets.replication_factor, offsets.segment_bytes),
+        InternalTopic::transaction_state(
+            transactions.partitions,
+            transactions.replication_factor,
+            transactions.segment_bytes,
+            in_sync_min(transactions),
+        ),
+        InternalTopic::share_group_state(
+            shares.partitions,
+            shares.replication_factor,
+            shares.segment_bytes,
+            in_sync_min(shares),
+        ),
+    ]
 }
 
 pub fn config_source(settings: &BrokerSettings) -> ConfigSource {
@@ -93,9 +122,7 @@ pub fn broker_options(settings: &BrokerSettings) -> BrokerOptions {
         fetch_bytes_max: settings.fetch.bytes_max,
         fetch_sessions_max: settings.fetch.sessions_max,
         request_partitions_max: settings.fetch.request_partitions_max,
-        offsets_topic_partitions: settings.offsets_topic.partitions,
-        offsets_topic_replication_factor: settings.offsets_topic.replication_factor,
-        offsets_topic_segment_bytes: settings.offsets_topic.segment_bytes,
+        selects_by_rack: settings.replication.selects_by_rack,
         flush_policy: flush_policy(settings.flush.policy),
         static_properties: settings.properties.clone(),
     }

@@ -8,6 +8,7 @@ pub mod api_versions;
 pub mod client;
 pub mod decode;
 pub mod encode;
+pub mod envelope;
 pub mod extended;
 pub mod fetch_response;
 pub mod frame;

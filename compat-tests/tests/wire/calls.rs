@@ -23,7 +23,13 @@ pub const INVALID_RECORD: i16 = 87;
 /// Creates a topic by CreateTopics v4 and waits until it can be written.
 pub fn topic(broker: &Broker, tag: &str, partitions: i32, configs: &[(&str, &str)]) -> String {
     let name = unique(tag);
-    let mut body = Body::new().i32(1).string(&name).i32(partitions).i16(1).i32(0).i32(configs.len() as i32);
+    create_topic(broker, &name, partitions, configs);
+    name
+}
+
+/// Creates a topic of a given name, and waits until it can be written.
+pub fn create_topic(broker: &Broker, name: &str, partitions: i32, configs: &[(&str, &str)]) {
+    let mut body = Body::new().i32(1).string(name).i32(partitions).i16(1).i32(0).i32(configs.len() as i32);
     for (key, value) in configs {
         body = body.string(key).string(value);
     }
@@ -31,15 +37,13 @@ pub fn topic(broker: &Broker, tag: &str, partitions: i32, configs: &[(&str, &str
     let mut answer = connection.call(CREATE_TOPICS, 4, &body.i32(20_000).bool(false));
     answer.i32();
     let codes = answer.array(|r| (r.string(), r.i16(), r.string()));
-    assert_eq!(codes, [(Some(name.clone()), NONE, None)]);
+    assert_eq!(codes, [(Some(name.to_owned()), NONE, None)]);
     compat_tests::until("leaders of a new topic", compat_tests::clients::CALL_MAX, || {
-        let found = metadata(&mut connection, &name);
+        let found = metadata(&mut connection, name);
         let led = found.partitions.iter().filter(|p| p.leader >= 0).count();
         // The leader may take a moment longer than the metadata that names it.
-        (led == partitions as usize && (0..partitions).all(|p| leader_is_ready(&mut connection, &name, p)))
-            .then_some(())
+        (led == partitions as usize && (0..partitions).all(|p| leader_is_ready(&mut connection, name, p))).then_some(())
     });
-    name
 }
 
 fn leader_is_ready(connection: &mut Connection, topic: &str, partition: i32) -> bool {

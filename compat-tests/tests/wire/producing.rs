@@ -2,11 +2,12 @@
 
 use compat_tests::Broker;
 use compat_tests::batch::Batch;
+use compat_tests::clients::unique;
 use compat_tests::wire::{Body, Connection, PRODUCE};
 
 use crate::calls::{
-    CORRUPT_MESSAGE, INVALID_RECORD, NONE, OUT_OF_ORDER_SEQUENCE, UNKNOWN_TOPIC_OR_PARTITION, list_offset, produce,
-    produce_body, produced, producer_id, topic,
+    CORRUPT_MESSAGE, INVALID_RECORD, NONE, OUT_OF_ORDER_SEQUENCE, UNKNOWN_TOPIC_OR_PARTITION, create_topic,
+    list_offset, produce, produce_body, produced, producer_id, topic,
 };
 
 const INVALID_REQUIRED_ACKS: i16 = 21;
@@ -59,6 +60,44 @@ fn a_retry_after_a_restart_is_still_known() {
     }
     assert_eq!(produce(&mut broker.connect(), &name, 0, &batch(8)).0, OUT_OF_ORDER_SEQUENCE);
     assert_eq!(end(&mut broker.connect(), &name), 6);
+}
+
+/// A producer sends batches 0, 1 and 2 at once, and the broker comes to know the partition between 0 and 1.
+#[test]
+fn what_is_behind_a_batch_that_was_turned_away_is_turned_away() {
+    let Some(broker) = Broker::owned(&[]) else { return };
+    let mut connection = broker.connect();
+    let (id, epoch) = producer_id(&mut connection);
+    let batch = |n: i32| Batch::of([format!("{n}")]).from_producer(id, epoch, n);
+    let (stranger, known) = (unique("stranger"), unique("known"));
+    for name in [&stranger, &known] {
+        assert_eq!(produce(&mut connection, name, 0, &batch(0)).0, UNKNOWN_TOPIC_OR_PARTITION);
+        create_topic(&broker, name, 1, &[]);
+    }
+    for n in [1, 2] {
+        let code = produce(&mut connection, &stranger, 0, &batch(n)).0;
+        assert_eq!(code, UNKNOWN_TOPIC_OR_PARTITION, "the first of a producer that nobody knows, as 0 never could be");
+    }
+    assert_eq!(end(&mut connection, &stranger), 0);
+    for n in 0..3 {
+        assert_eq!(produce(&mut connection, &stranger, 0, &batch(n)), (NONE, i64::from(n)));
+    }
+    // Batch 0 arrived by another way: at the leader before this one.
+    assert_eq!(produce(&mut broker.connect(), &known, 0, &batch(0)), (NONE, 0));
+    assert_eq!(
+        produce(&mut broker.connect(), &known, 0, &batch(2)).0,
+        OUT_OF_ORDER_SEQUENCE,
+        "nothing was turned away"
+    );
+    assert_eq!(
+        produce(&mut connection, &known, 0, &batch(2)).0,
+        UNKNOWN_TOPIC_OR_PARTITION,
+        "batch 1 is still to come"
+    );
+    for n in 0..3 {
+        assert_eq!(produce(&mut connection, &known, 0, &batch(n)), (NONE, i64::from(n)));
+    }
+    assert_eq!(produce(&mut connection, &known, 0, &batch(4)).0, OUT_OF_ORDER_SEQUENCE, "a gap of the producer's own");
 }
 
 /// Producer ids are never given out twice, not even after a crash.

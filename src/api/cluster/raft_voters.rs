@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::{message, quorum_refusal};
 use crate::api::{Broker, Refused, RequestContext};
-use crate::base::{BrokerId, ErrorCode, NodeAddress};
+use crate::base::{BrokerId, ErrorCode, NodeAddress, TopicId};
 use crate::controller::Refusal;
 use crate::wire::messages::{
     AddRaftVoterRequest, AddRaftVoterResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, StrBytes,
@@ -32,6 +34,7 @@ pub async fn handle_add(
 }
 
 async fn add(broker: &Arc<Broker>, request: &AddRaftVoterRequest) -> Result<(), Refusal> {
+    broker.controller.must_be_active().map_err(|error| quorum_refusal(&error))?;
     check_cluster(broker, request.cluster_id.as_ref())?;
     let id = request.voter_id;
     if is_voter(broker, id) {
@@ -46,6 +49,10 @@ async fn add(broker: &Arc<Broker>, request: &AddRaftVoterRequest) -> Result<(), 
             return Err(invalid(format!("At {address} there is node {}, not {id}", answer.identity.node_id)));
         }
         Err(error) => return Err(invalid(format!("Node {id} does not answer: {error}"))),
+    }
+    if has_another_directory(broker, id, request.voter_directory_id) {
+        let named = TopicId(request.voter_directory_id);
+        return Err(invalid(format!("Node {id} runs, but not on a directory with the id {named}")));
     }
     broker.controller.quorum().add_voter(id, address).await.map_err(|error| quorum_refusal(&error))
 }
@@ -63,16 +70,29 @@ pub async fn handle_remove(
 }
 
 async fn remove(broker: &Broker, request: &RemoveRaftVoterRequest) -> Result<(), Refusal> {
+    broker.controller.must_be_active().map_err(|error| quorum_refusal(&error))?;
     check_cluster(broker, request.cluster_id.as_ref())?;
     let id = request.voter_id;
     if !is_voter(broker, id) {
         return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, format!("{id} is not among the voters")));
+    }
+    if has_another_directory(broker, id, request.voter_directory_id) {
+        let sentence =
+            format!("{id} with directory id {} is not among the voters", TopicId(request.voter_directory_id));
+        return Err(Refusal::new(ErrorCode::VOTER_NOT_FOUND, sentence));
     }
     broker.controller.quorum().remove_voter(id).await.map_err(|error| quorum_refusal(&error))
 }
 
 fn is_voter(broker: &Broker, id: BrokerId) -> bool {
     broker.controller.quorum().describe().voters.iter().any(|voter| voter.id == id)
+}
+
+/// Whether a node is known to keep its data elsewhere than the caller thinks. Of a node that is only a controller it is not known.
+fn has_another_directory(broker: &Broker, id: BrokerId, named: Uuid) -> bool {
+    let image = broker.controller.quorum().image();
+    let known = image.broker(id).map(|known| known.directories.as_slice()).unwrap_or_default();
+    !named.is_nil() && !known.is_empty() && !known.contains(&named)
 }
 
 fn invalid(sentence: String) -> Refusal {

@@ -186,7 +186,7 @@ fn preferred(
 ) -> Option<BrokerId> {
     let Reader::Consumer { rack: Some(rack), connection, .. } = &reading.reader else { return None };
     let has_choice = answer.error.is_none() && answer.diverging.is_none() && partition.is_leader();
-    if !has_choice || !preferred_reads::is_rack_aware(broker) {
+    if !has_choice || !broker.options.selects_by_rack {
         return None;
     }
     let nearest = preferred_reads::nearest(broker, partition, rack, wanted.fetch_offset)?;

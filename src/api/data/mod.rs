@@ -12,3 +12,4 @@ pub mod offset_for_leader_epoch;
 mod preferred_reads;
 pub mod produce;
 pub mod producer_ids;
+pub mod turned_away;

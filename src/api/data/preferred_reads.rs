@@ -43,14 +43,6 @@ impl SentAway {
     }
 }
 
-const SELECTOR: &str = "replica.selector.class";
-const RACK_AWARE: &str = "RackAwareReplicaSelector";
-
-/// Whether this broker sends consumers to replicas on their rack.
-pub fn is_rack_aware(broker: &Broker) -> bool {
-    broker.options.static_properties.get(SELECTOR).is_some_and(|class| class.ends_with(RACK_AWARE))
-}
-
 /// The live in-sync follower on `rack` that has the most, if it has what the consumer asks for and we are not on that rack ourselves.
 pub fn nearest(broker: &Broker, partition: &Partition, rack: &str, offset: Offset) -> Option<BrokerId> {
     if broker.options.rack.as_deref() == Some(rack) {

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use crate::api::answer::Answer;
 use crate::api::data::leader_hints;
+use crate::api::data::turned_away::{Spot, TurnedAway};
 use crate::api::{Broker, Refused, RequestContext, dispatch, errors, refused};
 use crate::base::ids::NO_OFFSET;
 use crate::base::{BrokerId, ErrorCode, Offset, TimestampMs, TopicId};
-use crate::log::NewBatch;
-use crate::records::{self, RecordError, RecordIssue, Validated};
+use crate::log::{Appended, NewBatch};
+use crate::records::{self, BatchHeader, RecordError, RecordIssue, Validated};
 use crate::replica::{AckFailure, Partition, SyncWait, TopicReplicas, Unanswered};
 use crate::telemetry::Reason;
 use crate::wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
@@ -173,10 +174,11 @@ impl Produce<'_> {
         let mut answers = Vec::with_capacity(topic.partition_data.len());
         for data in topic.partition_data {
             let index = data.index;
+            let spot = Spot { topic: &topic.name, topic_id: TopicId(topic.topic_id), partition: index };
             let answer = match &replicas {
                 _ if !self.acks_are_legal => failure(index, ErrorCode::INVALID_REQUIRED_ACKS),
-                None => failure(index, unknown),
-                Some(replicas) => self.counted(replicas, data),
+                None => self.unknown(spot, &data, unknown),
+                Some(replicas) => self.counted(replicas, spot, data),
             };
             answers.push(answer);
         }
@@ -186,19 +188,42 @@ impl Produce<'_> {
             .with_partition_responses(answers)
     }
 
-    fn counted(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {
+    fn turned_away(&self) -> &TurnedAway {
+        &self.context.connection.turned_away
+    }
+
+    /// Answers that there is no such partition, which may only be so for now.
+    fn unknown(&self, spot: Spot<'_>, data: &PartitionProduceData, code: ErrorCode) -> PartitionProduceResponse {
+        if let Some(Ok((header, _))) = data.records.as_ref().map(|records| records::single_batch(records, self.version))
+        {
+            self.turned_away().refused(spot, &header, code, self.context.received_nanos);
+        }
+        failure(spot.partition, code)
+    }
+
+    fn counted(
+        &self,
+        replicas: &TopicReplicas,
+        spot: Spot<'_>,
+        data: PartitionProduceData,
+    ) -> PartitionProduceResponse {
         let received_bytes = data.records.as_ref().map_or(0, |records| records.len() as u64);
-        let answer = self.partition(replicas, data);
+        let answer = self.partition(replicas, spot, data);
         if answer.error_code != 0 {
             replicas.metrics.produce_failed(received_bytes);
         }
         answer
     }
 
-    fn partition(&self, replicas: &TopicReplicas, data: PartitionProduceData) -> PartitionProduceResponse {
+    fn partition(
+        &self,
+        replicas: &TopicReplicas,
+        spot: Spot<'_>,
+        data: PartitionProduceData,
+    ) -> PartitionProduceResponse {
         let index = data.index;
         let Some(partition) = replicas.partition(index) else {
-            return failure(index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+            return self.unknown(spot, &data, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
         };
         let received = data.records.unwrap_or_default();
         let (header, batch) = match records::single_batch(&received, self.version) {
@@ -218,10 +243,10 @@ impl Produce<'_> {
         }
         match &validated {
             Validated::AsReceived(header) => {
-                self.append(replicas, partition, index, &NewBatch { header: *header, bytes: batch })
+                self.append(replicas, partition, spot, &NewBatch { header: *header, bytes: batch })
             }
             Validated::Rewritten { header, bytes } => {
-                self.append(replicas, partition, index, &NewBatch { header: *header, bytes })
+                self.append(replicas, partition, spot, &NewBatch { header: *header, bytes })
             }
         }
     }
@@ -233,19 +258,43 @@ impl Produce<'_> {
         rejected(index, partition, error)
     }
 
+    /// Appends the batch, unless one that belongs before it was turned away on this connection and is not in the log yet.
+    fn append_in_turn(
+        &self,
+        partition: &Arc<Partition>,
+        spot: Spot<'_>,
+        batch: &NewBatch<'_>,
+    ) -> Result<Appended, ErrorCode> {
+        let (away, header, now) = (self.turned_away(), &batch.header, self.context.received_nanos);
+        let before = away.before(spot, header, now);
+        if let Some(code) = before
+            && is_stranger(partition, header)
+        {
+            return Err(code);
+        }
+        match partition.append(batch, self.wait.is_acks_all()) {
+            Ok(appended) => {
+                away.accepted(spot, header);
+                Ok(appended)
+            }
+            Err(error) => {
+                let code = errors::partition(&error);
+                away.refused(spot, header, code, now);
+                Err(before.filter(|_| code == ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER).unwrap_or(code))
+            }
+        }
+    }
+
     fn append(
         &self,
         replicas: &TopicReplicas,
         partition: &Arc<Partition>,
-        index: i32,
+        spot: Spot<'_>,
         batch: &NewBatch<'_>,
     ) -> PartitionProduceResponse {
-        let appended = match partition.append(batch, self.wait.is_acks_all()) {
+        let appended = match self.append_in_turn(partition, spot, batch) {
             Ok(appended) => appended,
-            Err(error) => {
-                let code = errors::partition(&error);
-                return failure(index, code).with_log_start_offset(log_start_offset(partition));
-            }
+            Err(code) => return failure(spot.partition, code).with_log_start_offset(log_start_offset(partition)),
         };
         self.wait.appended(&self.broker.flusher, partition, &appended);
         if !appended.duplicate {
@@ -253,11 +302,16 @@ impl Produce<'_> {
             replicas.metrics.produced(messages, batch.bytes.len() as u64);
         }
         PartitionProduceResponse::default()
-            .with_index(index)
+            .with_index(spot.partition)
             .with_base_offset(appended.base_offset)
             .with_log_append_time_ms(appended.log_append_time.unwrap_or(-1))
             .with_log_start_offset(appended.log_start_offset)
     }
+}
+
+/// Whether the log would take any batch of this producer for its first.
+fn is_stranger(partition: &Partition, header: &BatchHeader) -> bool {
+    partition.is_leader() && partition.with_log(|log| !log.knows_producer(header.producer_id)).unwrap_or(false)
 }
 
 fn log_start_offset(partition: &Partition) -> Offset {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 
 use super::ensure_topic::{self, Told, Wanted};
-use super::envelope::{self, Client};
-use super::forward::{self, NoController};
+use super::envelope::Client;
+use super::forward::{self, Unanswered};
 use crate::api::{Broker, Refused};
 use crate::base::ErrorCode;
 use crate::controller::Refusal;
@@ -16,6 +16,7 @@ use crate::host::task;
 use crate::peer::{Hello, PeerError, Purpose};
 use crate::wire::client::{self, AnswerError, NodeRequest};
 use crate::wire::encode::EncodeError;
+use crate::wire::envelope;
 use crate::wire::private::PrivateApi;
 
 /// Why the active controller has not answered.
@@ -89,7 +90,7 @@ pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Res
         broker.wait_applied(broker.image().offset, forward::CATCH_UP_MAX).await;
         answer
     } else {
-        let mut answer = hand_over(broker, PrivateApi::Forward, envelope::seal(&client, &frame)).await?;
+        let mut answer = hand_over(broker, PrivateApi::Forward, envelope::seal(&client, &frame), false).await?;
         answer.advance(answer.len().min(4));
         answer
     };
@@ -97,12 +98,15 @@ pub async fn have_done<Q: NodeRequest>(broker: &Arc<Broker>, request: &Q) -> Res
     read.map_err(|error| told(&error))
 }
 
-async fn hand_over(broker: &Arc<Broker>, api: PrivateApi, body: Bytes) -> Result<Bytes, Refusal> {
-    match forward::exchange(broker, api, &body).await {
+async fn hand_over(broker: &Arc<Broker>, api: PrivateApi, body: Bytes, may_repeat: bool) -> Result<Bytes, Refusal> {
+    match forward::exchange(broker, api, &body, may_repeat).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(refused)) => Err(Refusal::new(ErrorCode::REQUEST_TIMED_OUT, refused.detail)),
-        Err(NoController) => {
+        Err(Unanswered::NoController) => {
             Err(Refusal::new(ErrorCode::NOT_CONTROLLER, "There is no active controller at the moment"))
+        }
+        Err(Unanswered::Unknown) => {
+            Err(Refusal::new(ErrorCode::REQUEST_TIMED_OUT, "The active controller's answer got lost"))
         }
     }
 }
@@ -130,7 +134,7 @@ impl Broker {
             return made;
         }
         let body = serde_json::to_vec(&Wanted { name: name.to_owned() }).unwrap_or_default();
-        let answer = hand_over(self, PrivateApi::EnsureTopic, body.into()).await?;
+        let answer = hand_over(self, PrivateApi::EnsureTopic, body.into(), true).await?;
         let told: Told = serde_json::from_slice(&answer)
             .map_err(|error| Refusal::new(ErrorCode::REQUEST_TIMED_OUT, error.to_string()))?;
         told.result()

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::envelope::{self, Outcome};
+use super::envelope::Outcome;
 use crate::api::cluster::quorum_refusal;
 use crate::api::{Broker, Refused};
 use crate::base::ErrorCode;
 use crate::controller::Refusal;
 use crate::telemetry::Reason;
+use crate::wire::envelope;
 use crate::wire::private::RawBody;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,18 @@
 //! Forward (key 30002): requests that only the active controller can answer, handed on whole by the node that got them (KIP-590). The
 //! answer tells from which metadata offset on it holds; the node that handed on waits until it has come so far itself, so that a topic
 //! made through any node is usable through that node at once.
+//!
+//! A change is sent again only if it was certainly not carried out. Whoever's topic was made and whose answer got lost must not be told
+//! that the topic exists already.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 
-use super::envelope::{self, Client, Outcome};
+use super::envelope::{Client, Outcome};
 use crate::api::answer::{Answer, Response};
 use crate::api::context::{ConnectionInfo, Door, RequestContext};
 use crate::api::{Broker, Refused, dispatch};
@@ -16,7 +20,9 @@ use crate::base::NodeAddress;
 use crate::host::task;
 use crate::peer::{PeerError, Purpose};
 use crate::telemetry::Reason;
+use crate::wire::envelope;
 use crate::wire::private::{PrivateApi, RawBody};
+use crate::wire::table::keys;
 
 /// How long a request is tried to be handed on while there is no active controller.
 pub const HAND_ON_MAX: Duration = Duration::from_secs(10);
@@ -30,16 +36,21 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a change may take to get here, before it is answered all the same.
 pub const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 
-/// There is no active controller, or it does not answer.
+/// Why there is no answer of an active controller elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoController;
+pub enum Unanswered {
+    /// There is none, or it is this node. Nothing was carried out.
+    NoController,
+    /// It was asked. Whether it did what it was asked for is not known.
+    Unknown,
+}
 
-/// The active controller's answer to a client's request; `None` when there is none to ask.
+/// The active controller's answer to a client's request.
 pub async fn hand_on(
     broker: &Arc<Broker>,
     context: &RequestContext,
     frame: &Bytes,
-) -> Result<Option<Response>, Refused> {
+) -> Result<Result<Response, Unanswered>, Refused> {
     let connection = &context.connection;
     let client = Client {
         node_id: broker.options.node_id,
@@ -48,38 +59,62 @@ pub async fn hand_on(
         listener: connection.listener.to_string(),
         principal: connection.principal.to_string(),
     };
-    match exchange(broker, PrivateApi::Forward, &envelope::seal(&client, frame)).await {
-        Ok(Ok(answer)) => Ok(Some(Response::Whole(answer))),
+    let body = envelope::seal(&client, frame);
+    match exchange(broker, PrivateApi::Forward, &body, changes_nothing(context.api_key)).await {
+        Ok(Ok(answer)) => Ok(Ok(Response::Whole(answer))),
         Ok(Err(refused)) => Err(refused),
-        Err(NoController) => Ok(None),
+        Err(unanswered) => Ok(Err(unanswered)),
     }
 }
 
-/// Asks the active controller as long as it takes to find one, within bounds, and waits until its answer holds here too.
+/// Whether a request may be carried out any number of times.
+fn changes_nothing(api_key: i16) -> bool {
+    matches!(api_key, keys::DESCRIBE_QUORUM | keys::LIST_PARTITION_REASSIGNMENTS)
+}
+
+/// Asks the active controller as long as it takes to find one, within bounds, and waits until its answer holds here too. What may be
+/// repeated is asked again when an answer got lost.
 pub async fn exchange(
     broker: &Arc<Broker>,
     api: PrivateApi,
     body: &Bytes,
-) -> Result<Result<Bytes, Refused>, NoController> {
+    may_repeat: bool,
+) -> Result<Result<Bytes, Refused>, Unanswered> {
+    let is_under_way = AtomicBool::new(false);
     let tried = task::timeout(HAND_ON_MAX, async {
         loop {
             // Whoever becomes the active controller while it looks for one answers for itself.
-            let Some(address) = controller_elsewhere(broker).await else { return Err(NoController) };
+            let Some(address) = controller_elsewhere(broker).await else { return Err(Unanswered::NoController) };
+            is_under_way.store(!may_repeat, Ordering::Relaxed);
             let sent = broker.peers.private(&address, Purpose::Control, api, body, ANSWER_MAX).await;
-            match sent.map(envelope::open::<Outcome>) {
+            let may_be_done = match sent.map(envelope::open::<Outcome>) {
                 Ok(Ok((Outcome::Answered { offset }, answer))) => return Ok((offset, Ok(answer))),
                 Ok(Ok((Outcome::Refused { sentence }, _))) => {
                     return Ok((-1, Err(Refused::because(Reason::InvalidRequest, sentence))));
                 }
-                Ok(Ok((Outcome::NotController, _))) => {}
-                Ok(Err(why)) => tracing::warn!(%address, why, "an answer of the active controller cannot be read"),
-                Err(error @ PeerError::Refused { .. }) => tracing::warn!(%error, "a request cannot be handed on"),
-                Err(error) => tracing::debug!(%error, "a request was not handed on; trying again"),
+                Ok(Ok((Outcome::NotController, _))) => false,
+                Ok(Err(why)) => {
+                    tracing::warn!(%address, why, "an answer of the active controller cannot be read");
+                    true
+                }
+                Err(error @ PeerError::Refused { .. }) => {
+                    tracing::warn!(%error, "a request cannot be handed on");
+                    false
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a request was not handed on");
+                    !error.is_unsent()
+                }
+            };
+            if may_be_done && !may_repeat {
+                return Err(Unanswered::Unknown);
             }
+            is_under_way.store(false, Ordering::Relaxed);
             task::sleep(PAUSE).await;
         }
     });
-    let (offset, answer) = tried.await.unwrap_or(Err(NoController))?;
+    let overdue = || if is_under_way.load(Ordering::Relaxed) { Unanswered::Unknown } else { Unanswered::NoController };
+    let (offset, answer) = tried.await.unwrap_or_else(|| Err(overdue()))?;
     broker.wait_applied(offset, CATCH_UP_MAX).await;
     Ok(answer)
 }

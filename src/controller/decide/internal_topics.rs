@@ -1,8 +1,6 @@
 //! The topics in which coordinators keep their state. They start with the replication that the cluster can give now, so that a
 //! single node works with no settings.
 
-use std::collections::BTreeMap;
-
 use super::create_topics::{Creation, NewTopic, TopicOutcome, create_topics};
 use super::elections::{may_lead, record};
 use super::partition_change::Change;
@@ -14,13 +12,7 @@ use crate::base::{BrokerId, TopicId};
 use crate::metadata::config::BrokerLayers;
 use crate::metadata::{ConfigResource, Image, MetadataRecord, Topic, topic_name};
 
-/// The topics that this file is about.
-pub const NAMES: [&str; 3] =
-    [topic_name::CONSUMER_OFFSETS, topic_name::TRANSACTION_STATE, topic_name::SHARE_GROUP_STATE];
-
 const MIN_ISR: &str = "min.insync.replicas";
-
-const SEGMENT_BYTES: i32 = 100 * 1024 * 1024;
 
 /// How an internal topic is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,35 +25,6 @@ pub struct InternalTopic {
 }
 
 impl InternalTopic {
-    /// The internal topic of that name as this node's settings have it, Kafka's defaults where they say nothing; `None` for a name
-    /// that is no internal topic.
-    pub fn from_properties(name: &str, properties: &BTreeMap<String, String>) -> Option<InternalTopic> {
-        let number = |key: &str, default: i32| {
-            properties.get(key).and_then(|text| text.trim().parse::<i32>().ok()).unwrap_or(default).max(1)
-        };
-        let factor = |key: &str| i16::try_from(number(key, 3)).unwrap_or(i16::MAX);
-        Some(match name {
-            topic_name::CONSUMER_OFFSETS => InternalTopic::consumer_offsets(
-                number("offsets.topic.num.partitions", 50),
-                factor("offsets.topic.replication.factor"),
-                number("offsets.topic.segment.bytes", SEGMENT_BYTES),
-            ),
-            topic_name::TRANSACTION_STATE => InternalTopic::transaction_state(
-                number("transaction.state.log.num.partitions", 50),
-                factor("transaction.state.log.replication.factor"),
-                number("transaction.state.log.segment.bytes", SEGMENT_BYTES),
-                number("transaction.state.log.min.isr", 2),
-            ),
-            topic_name::SHARE_GROUP_STATE => InternalTopic::share_group_state(
-                number("share.coordinator.state.topic.num.partitions", 50),
-                factor("share.coordinator.state.topic.replication.factor"),
-                number("share.coordinator.state.topic.segment.bytes", SEGMENT_BYTES),
-                number("share.coordinator.state.topic.min.isr", 2),
-            ),
-            _ => return None,
-        })
-    }
-
     /// `__consumer_offsets`: compacted, its segments small, its batches as the coordinator writes them.
     pub fn consumer_offsets(partitions: i32, replication_factor: i16, segment_bytes: i32) -> InternalTopic {
         InternalTopic {

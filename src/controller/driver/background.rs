@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use super::{Controller, Leadership};
+use super::Controller;
 use crate::base::{BrokerId, MonotonicMs};
 use crate::controller::decide::elections::{balance_leaders, elect_unclean};
-use crate::controller::decide::internal_topics::{self, InternalTopic, raise_internal_topic};
+use crate::controller::decide::internal_topics::raise_internal_topic;
 use crate::controller::decide::rules::Rules;
 use crate::host::task;
 use crate::metadata::Image;
+use crate::quorum::Leadership;
 
 /// The longest pause between two looks at the sessions.
 const PAUSE_MS_MAX: u64 = 500;
@@ -68,7 +69,7 @@ impl Controller {
         for broker in image.live_brokers() {
             self.note_connection_lost(broker.id);
         }
-        let settings = &self.shared.settings;
+        let settings = self.options().settings;
         Due {
             balance: now.saturating_add(settings.balance_interval_ms),
             unclean: now.saturating_add(settings.unclean_interval_ms.min(RAISE_INTERVAL_MS)),
@@ -114,8 +115,8 @@ impl Controller {
     }
 
     async fn balance(&self) -> u64 {
-        let interval_ms = self.shared.settings.balance_interval_ms;
-        if !self.shared.settings.balances_leaders {
+        let interval_ms = self.options().settings.balance_interval_ms;
+        if !self.options().settings.balances_leaders {
             return interval_ms;
         }
         let has_work = !balance_leaders(&self.quorum().image(), &self.rules()).records.is_empty();
@@ -124,7 +125,7 @@ impl Controller {
     }
 
     async fn elect_unclean(&self) -> u64 {
-        let interval_ms = self.shared.settings.unclean_interval_ms;
+        let interval_ms = self.options().settings.unclean_interval_ms;
         let has_work = !elect_unclean(&self.quorum().image(), &self.rules()).records.is_empty();
         let more = has_work && self.arrange(elect_unclean).await.is_ok_and(|(more, _)| more);
         if more { SOON_MS } else { interval_ms }
@@ -132,9 +133,9 @@ impl Controller {
 
     async fn raise_internal_topics(&self, image: &Image) -> u64 {
         let mut raised = false;
-        for name in internal_topics::NAMES {
-            let wanted = InternalTopic::from_properties(name, &self.options().static_properties);
-            let Some(wanted) = wanted.filter(|_| image.topic(name).is_some()) else { continue };
+        let there = self.options().internal_topics.iter().filter(|wanted| image.topic(&wanted.name).is_some());
+        for wanted in there.cloned() {
+            let name = wanted.name.clone();
             if raise_internal_topic(image, &self.rules(), &wanted).records.is_empty() {
                 continue;
             }

@@ -2,9 +2,9 @@
 //! durable and the new image is published. It decides only while this node is the active controller; what it knows beyond the
 //! metadata, who was heard of and when, is volatile and begins anew with each term.
 
-mod agreement;
 mod background;
 mod brokers;
+mod doubt;
 mod partitions;
 mod probe;
 mod settings;
@@ -20,18 +20,18 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use self::agreement::not_leader;
 use self::brokers::Unfenced;
 use self::turns::Turns;
+use super::decide::internal_topics::InternalTopic;
 use super::decide::rules::Rules;
 use super::decide::{Decision, TopicDefaults};
 use super::sessions::Sessions;
 use crate::base::BrokerId;
 use crate::host::Host;
 use crate::metadata::Image;
-use crate::quorum::{Quorum, QuorumError};
+use crate::quorum::{Leadership, Quorum, QuorumError};
 
-pub use agreement::Leadership;
+pub use doubt::doubting;
 pub use probe::{BrokerProbe, Liveness};
 pub use settings::ControllerSettings;
 pub use turns::ControllerCounts;
@@ -40,7 +40,10 @@ pub use turns::ControllerCounts;
 #[derive(Clone, Debug)]
 pub struct ControllerOptions {
     pub node_id: BrokerId,
+    pub settings: ControllerSettings,
     pub defaults: TopicDefaults,
+    /// How the coordinators' topics are to be made.
+    pub internal_topics: Vec<InternalTopic>,
     /// Every property set at start, by Kafka's name.
     pub static_properties: Arc<BTreeMap<String, String>>,
 }
@@ -49,15 +52,12 @@ pub struct ControllerOptions {
 #[derive(Clone)]
 pub struct Controller {
     shared: Arc<Shared>,
-    /// The metadata offset that has taken effect on this node; `None` where nothing has to take effect.
-    applied: Option<watch::Receiver<i64>>,
 }
 
 struct Shared {
     host: Host,
     quorum: Quorum,
     options: ControllerOptions,
-    settings: ControllerSettings,
     leadership: watch::Receiver<Leadership>,
     turns: Turns,
     sessions: Mutex<Sessions>,
@@ -71,29 +71,23 @@ struct Shared {
 impl Controller {
     /// Must be called on a runtime.
     pub fn new(host: Host, quorum: Quorum, options: ControllerOptions) -> Controller {
-        let settings = ControllerSettings::from_properties(&options.static_properties);
-        let leadership = agreement::leadership(&quorum);
+        let session_timeout_ms = options.settings.session_timeout_ms;
+        let leadership = quorum.leadership();
         let counts = Arc::new(ControllerCounts::default());
         let turns = Turns::start(quorum.clone(), leadership.clone(), counts.clone(), options.clone());
         let shared = Shared {
             host,
             quorum,
             options,
-            settings,
             leadership,
             turns,
-            sessions: Mutex::new(Sessions::new(settings.session_timeout_ms)),
+            sessions: Mutex::new(Sessions::new(session_timeout_ms)),
             probe: OnceLock::new(),
             looking: Mutex::new(BTreeSet::new()),
             unfenced: Mutex::default(),
             counts,
         };
-        Controller { shared: Arc::new(shared), applied: None }
-    }
-
-    /// From now on a change is answered when this node has acted on it too: a topic that was made can be written to at once.
-    pub fn answering_when_applied(self, applied: watch::Receiver<i64>) -> Controller {
-        Controller { applied: Some(applied), ..self }
+        Controller { shared: Arc::new(shared) }
     }
 
     /// How brokers are looked at whose connection broke. The first call counts.
@@ -118,13 +112,6 @@ impl Controller {
         self.shared.leadership.borrow().is_me
     }
 
-    /// Brokers that serve and have a session, for the metrics page; empty on a node that is not the active controller.
-    pub fn heard_brokers(&self) -> usize {
-        let (image, now) = (self.shared.quorum.image(), self.shared.host.clock.monotonic_ms());
-        let sessions = self.shared.sessions.lock();
-        image.live_brokers().filter(|broker| sessions.is_valid(broker.id, broker.epoch, now)).count()
-    }
-
     /// Decides on the newest image and keeps the records. Goes through to its end even when the caller is dropped meanwhile, so that
     /// no decision is made beside one that is still being written. Answers the reply and the offset at which it holds. A decision
     /// may be made more than once, when the image moves on before it could be kept.
@@ -132,30 +119,16 @@ impl Controller {
         &self,
         decide: impl FnMut(&Image) -> Decision<R> + Send + 'static,
     ) -> Result<(R, i64), QuorumError> {
-        let (reply, offset) = self.shared.turns.take(decide).await?;
-        if let Some(mut applied) = self.applied.clone() {
-            // An error means that the node is stopping; the change is durable all the same.
-            let _ = applied.wait_for(|applied| *applied >= offset).await;
-        }
-        Ok((reply, offset))
+        self.shared.turns.take(decide).await
     }
 
-    /// Decides with the rules that elections go by, and does not wait until this node has acted on the change.
+    /// The same with the rules that elections go by.
     async fn arrange<R: Send + 'static>(
         &self,
         mut decide: impl FnMut(&Image, &Rules<'_>) -> Decision<R> + Send + 'static,
     ) -> Result<(R, i64), QuorumError> {
         let (node_id, fixed) = (self.shared.options.node_id, self.shared.options.static_properties.clone());
         self.shared.turns.take(move |image| decide(image, &Rules { node_id, fixed: &*fixed })).await
-    }
-
-    /// Like [`Controller::arrange`], but answers when this node has acted on the change too.
-    async fn arrange_and_apply<R: Send + 'static>(
-        &self,
-        mut decide: impl FnMut(&Image, &Rules<'_>) -> Decision<R> + Send + 'static,
-    ) -> Result<R, QuorumError> {
-        let (node_id, fixed) = (self.shared.options.node_id, self.shared.options.static_properties.clone());
-        Ok(self.change(move |image| decide(image, &Rules { node_id, fixed: &*fixed })).await?.0)
     }
 
     /// Decides and throws the records away: what a client that only validates is told.
@@ -167,8 +140,10 @@ impl Controller {
         Rules { node_id: self.shared.options.node_id, fixed: &*self.shared.options.static_properties }
     }
 
-    fn must_be_active(&self) -> Result<(), QuorumError> {
-        let leadership = self.shared.leadership.borrow();
-        if leadership.is_me { Ok(()) } else { Err(not_leader(leadership.leader)) }
+    /// # Errors
+    /// On a node that is not the active controller, and in doubt ([`doubting`]).
+    pub fn must_be_active(&self) -> Result<(), QuorumError> {
+        doubt::must_be_certain()?;
+        self.shared.leadership.borrow().must_be_me()
     }
 }

@@ -5,7 +5,7 @@ use crate::base::{BrokerId, ErrorCode, PartitionIndex};
 use crate::controller::decide::alter_partition::{AlterPartition, IsrOutcomes, alter_partition};
 use crate::controller::decide::directories::{DirectoryAssignment, DirectoryOutcome, assign_directories};
 use crate::controller::decide::elections::{Asked, ElectionOutcomes, elect_leaders};
-use crate::controller::decide::producer_ids::{ProducerIdBlock, allocate_producer_ids, allocate_to};
+use crate::controller::decide::producer_ids::{ProducerIdBlock, allocate_to};
 use crate::controller::decide::reassignments::{self, Ongoing, Reassignment, ReassignmentOutcomes, reassign};
 use crate::controller::decide::rules::Rules;
 use crate::metadata::Image;
@@ -25,7 +25,7 @@ impl Controller {
     ) -> Result<ElectionOutcomes, QuorumError> {
         self.must_be_active()?;
         let decide = move |image: &Image, rules: &Rules<'_>| elect_leaders(image, rules, asked, partitions.as_deref());
-        self.arrange_and_apply(decide).await
+        Ok(self.arrange(decide).await?.0)
     }
 
     /// Starts, changes and takes back reassignments.
@@ -35,7 +35,7 @@ impl Controller {
         factor_may_change: bool,
     ) -> Result<ReassignmentOutcomes, QuorumError> {
         let decide = move |image: &Image, rules: &Rules<'_>| reassign(image, rules, &topics, factor_may_change);
-        self.arrange_and_apply(decide).await
+        Ok(self.arrange(decide).await?.0)
     }
 
     /// What is being reassigned, by topic; `None` asks for all.
@@ -57,12 +57,6 @@ impl Controller {
         let decide =
             move |image: &Image, rules: &Rules<'_>| assign_directories(image, rules, broker, epoch, &assignments);
         Ok(self.arrange(decide).await?.0)
-    }
-
-    /// For this node's own broker. `None` when there are no more ids.
-    pub async fn allocate_producer_ids(&self) -> Result<Option<ProducerIdBlock>, QuorumError> {
-        let node_id = self.options().node_id;
-        Ok(self.change(move |image| allocate_producer_ids(image, node_id)).await?.0)
     }
 
     /// For a broker that asks. `Ok(Ok(None))` when there are no more ids.

@@ -1,6 +1,4 @@
-//! The settings of this node that the active controller works by, under Kafka's names.
-
-use std::collections::BTreeMap;
+//! What the active controller goes by, of the settings of its node.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerSettings {
@@ -14,17 +12,14 @@ pub struct ControllerSettings {
     pub unclean_interval_ms: u64,
 }
 
+#[cfg(test)]
 impl ControllerSettings {
-    pub fn from_properties(properties: &BTreeMap<String, String>) -> ControllerSettings {
-        let text = |name: &str| properties.get(name).map(|text| text.trim());
-        let number = |name: &str, default: u64| {
-            text(name).and_then(|text| text.parse::<u64>().ok()).filter(|number| *number > 0).unwrap_or(default)
-        };
+    pub fn usual() -> ControllerSettings {
         ControllerSettings {
-            session_timeout_ms: number("broker.session.timeout.ms", 5_000),
-            balances_leaders: !text("auto.leader.rebalance.enable").is_some_and(|on| on.eq_ignore_ascii_case("false")),
-            balance_interval_ms: number("leader.imbalance.check.interval.seconds", 300).saturating_mul(1_000),
-            unclean_interval_ms: number("unclean.leader.election.interval.ms", 300_000),
+            session_timeout_ms: 5_000,
+            balances_leaders: true,
+            balance_interval_ms: 300_000,
+            unclean_interval_ms: 300_000,
         }
     }
 }

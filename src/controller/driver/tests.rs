@@ -45,6 +45,8 @@ impl Machine {
         quorum.leadership().wait_for(|leadership| leadership.is_me).await.unwrap();
         let options = ControllerOptions {
             node_id: 1,
+            settings: ControllerSettings::usual(),
+            internal_topics: Vec::new(),
             defaults: TopicDefaults { partitions: 1, replication_factor: 1 },
             static_properties: Arc::new(BTreeMap::new()),
         };
@@ -133,7 +135,7 @@ async fn brokers_come_and_a_topic_lies_on_them() {
     assert!(!machine.image().cluster_id.is_empty());
     machine.make_topic(&[2, 3, 1]).await;
     assert_eq!((machine.leader(), machine.image().partition("t", 0).unwrap().isr.len()), (2, 3));
-    assert_eq!(machine.controller.heard_brokers(), 3);
+    assert_eq!(machine.image().live_brokers().count(), 3);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use crate::controller::decide::create_partitions::{MorePartitions, PartitionsOut
 use crate::controller::decide::create_topics::{Creation, NewTopic, TopicOutcome, create_topics};
 use crate::controller::decide::delete_topics::{DeleteOutcome, TopicRef, delete_topics};
 use crate::controller::decide::features::{FeatureUpdate, update_features};
-use crate::controller::decide::internal_topics::{InternalTopic, ensure_internal_topic};
+use crate::controller::decide::internal_topics::ensure_internal_topic;
 use crate::metadata::Image;
 use crate::metadata::config::BrokerLayers;
 use crate::quorum::QuorumError;
@@ -77,7 +77,7 @@ impl Controller {
         if self.quorum().image().topic(name).is_some() {
             return Ok(None);
         }
-        let Some(wanted) = InternalTopic::from_properties(name, &self.options().static_properties) else {
+        let Some(wanted) = self.options().internal_topics.iter().find(|topic| topic.name == name).cloned() else {
             return Ok(None);
         };
         let (id, start, options) = (self.fresh_topic_id(), self.random_start(), self.options().clone());

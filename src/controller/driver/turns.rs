@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::ControllerOptions;
-use super::agreement::{Leadership, is_stale, not_leader, propose_at};
+use super::doubt::must_be_certain;
 use crate::controller::decide::Decision;
 use crate::controller::decide::eligible::consequences;
 use crate::controller::decide::rules::Rules;
 use crate::metadata::{Image, MetadataRecord};
-use crate::quorum::{Quorum, QuorumError};
+use crate::quorum::{Leadership, Quorum, QuorumError};
 
 /// Decisions that may wait; further ones are held back at the door.
 pub(super) const JOBS_QUEUED_MAX: usize = 1_024;
@@ -93,6 +93,7 @@ impl Turns {
         &self,
         decide: impl FnMut(&Image) -> Decision<R> + Send + 'static,
     ) -> Result<(R, i64), QuorumError> {
+        must_be_certain()?;
         let (done, answer) = oneshot::channel();
         let job = Box::new(Question { decide, reply: None, done });
         self.jobs.send(job).await.map_err(|_| QuorumError::Closed)?;
@@ -131,9 +132,9 @@ impl Worker {
     async fn turn(&self, waiting: &mut [Box<dyn Job>]) -> (usize, Vec<Result<i64, QuorumError>>) {
         let mut attempts = 0;
         loop {
-            let leader = self.leadership.borrow().clone();
-            if !leader.is_me {
-                return (waiting.len(), waiting.iter().map(|_| Err(not_leader(leader.leader))).collect());
+            let may_decide = self.leadership.borrow().must_be_me();
+            if let Err(error) = may_decide {
+                return (waiting.len(), waiting.iter().map(|_| Err(error.clone())).collect());
             }
             let image = self.quorum.image();
             let Turn { records, mut outcomes } = {
@@ -143,7 +144,8 @@ impl Worker {
             let kept = self.keep(&image, records).await;
             attempts += 1;
             match kept {
-                Err(error) if is_stale(&error) && attempts < ATTEMPTS_MAX => {}
+                // The image moved on under the decision, so that it has to be made again.
+                Err(QuorumError::Stale { .. }) if attempts < ATTEMPTS_MAX => {}
                 Err(error) => {
                     for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_ok()) {
                         *outcome = Err(error.clone());
@@ -160,7 +162,7 @@ impl Worker {
         while !records.is_empty() {
             let rest = records.split_off(records.len().min(RECORDS_PER_PROPOSAL_MAX));
             let elections = Elections::among(image, &records);
-            offset = propose_at(&self.quorum, offset, records).await?;
+            offset = self.quorum.propose_at(offset, records).await?;
             elections.note(&self.counts);
             records = rest;
         }

@@ -105,8 +105,12 @@ impl Source {
                 partition.prepare_to_follow(around.files(), epoch).and_then(|_| partition.position(epoch))
             };
             let found = unknown.into_iter().map(|(key, partition, epoch)| {
-                let position = position(&partition, epoch).ok();
-                (key, partition, position)
+                let position = position(&partition, epoch);
+                if let Err(error) = &position {
+                    let partition = &partition.identity.topic_partition;
+                    tracing::debug!(%partition, leader_epoch = epoch, %error, "the log does not say where to go on; trying again");
+                }
+                (key, partition, position.ok())
             });
             found.collect::<Vec<_>>()
         })

@@ -1,7 +1,7 @@
 //! Messages that Kafka 4.4 serves in a version which `kafka-protocol` lacks, or that it lacks altogether, with the same names in the
 //! same style as the crate's. [`super::messages`] puts them in the crate's place.
 
-mod codec;
+pub(in crate::wire) mod codec;
 pub(super) mod write;
 
 pub mod add_raft_voter_request;

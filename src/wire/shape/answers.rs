@@ -71,27 +71,6 @@ pub static CREATE_TOPICS: &[Field] = &[
     ),
 ];
 
-pub static OFFSET_FOR_LEADER_EPOCH: &[Field] = &[
-    value("throttle_time_ms", Int32),
-    structs(
-        "topics",
-        ALWAYS,
-        &[
-            value("topic", Text),
-            structs(
-                "partitions",
-                ALWAYS,
-                &[
-                    value("error_code", Int16),
-                    value("partition", Int32),
-                    value("leader_epoch", Int32),
-                    value("end_offset", Int64),
-                ],
-            ),
-        ],
-    ),
-];
-
 pub static ALTER_PARTITION: &[Field] = &[
     value("throttle_time_ms", Int32),
     value("error_code", Int16),
