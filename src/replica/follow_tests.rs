@@ -116,8 +116,8 @@ fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journa
     let other = partition.with_log(|_| partition.begin_cut(3)).unwrap();
     partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
     assert_eq!(partition.unjournaled.load(Ordering::SeqCst), 1);
-    assert_eq!(partition.checkpoint().unwrap().high_watermark, 3, "nothing is said of what it is about to cut");
+    assert_eq!(partition.checkpoint().unwrap().1.high_watermark, 3, "nothing is said of what it is about to cut");
     drop(other);
     assert_eq!(partition.unjournaled.load(Ordering::SeqCst), 0);
-    assert_eq!(partition.checkpoint().unwrap().high_watermark, 5);
+    assert_eq!(partition.checkpoint().unwrap().1.high_watermark, 5);
 }

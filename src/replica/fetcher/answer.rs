@@ -6,7 +6,6 @@ use crate::base::{ErrorCode, LeaderEpoch};
 use crate::log::AppendError;
 use crate::replica::error::PartitionError;
 use crate::replica::follower::Position;
-use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partition_follow::{Files, FollowError, LeaderSays};
 use crate::wire::messages::fetch_response::PartitionData;
