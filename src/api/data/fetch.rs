@@ -307,7 +307,7 @@ mod tests {
     use crate::log::LogEnv;
     use crate::metadata::config::LogConfig;
     use crate::metadata::{Image, MetadataRecord, PartitionState};
-    use crate::replica::{Checkpoints, FlushPolicy, ReplicaOptions};
+    use crate::replica::{Checkpoints, FlushPolicy, LogDirs, ReplicaOptions};
     use crate::telemetry::Telemetry;
 
     const TOPIC: TopicId = TopicId(uuid::Uuid::from_u128(7));
@@ -318,7 +318,7 @@ mod tests {
         let options = ReplicaOptions::new(1, FlushPolicy::Os, 30_000);
         let config = Box::new(|_: &Image, _: &str| LogConfig::default());
         let (dir, telemetry) = (PathBuf::from("/data"), Telemetry::new(0));
-        let partitions = Partitions::new(env, dir, options, config, telemetry, &Checkpoints::default());
+        let partitions = Partitions::new(env, LogDirs::only(dir, &Checkpoints::default()), options, config, telemetry);
         let mut image = Image::empty();
         let states = vec![PartitionState::new(vec![1], Vec::new())];
         image.apply(1, &MetadataRecord::Topic { id: TOPIC, name: "t".into(), partitions: states }).unwrap();
