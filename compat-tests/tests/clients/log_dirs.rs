@@ -2,7 +2,7 @@
 //! is missing takes only its own replicas along.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -106,9 +106,9 @@ fn other<'d>(dirs: &'d [PathBuf; 2], than: &PathBuf) -> &'d PathBuf {
     if dirs[0] == *than { &dirs[1] } else { &dirs[0] }
 }
 
-fn await_place(broker: &Broker, topic: &str, partition: i32, dir: &PathBuf) {
+fn await_place(broker: &Broker, topic: &str, partition: i32, dir: &Path) {
     until("the replica in its new directory", MOVE_MAX, || {
-        (places(broker, topic, partition) == [(dir.clone(), false)]).then_some(())
+        (places(broker, topic, partition) == [(dir.to_path_buf(), false)]).then_some(())
     });
 }
 

@@ -317,8 +317,8 @@ mod tests {
         let env = LogEnv::new(SimHost::new(1).host(), 8);
         let options = ReplicaOptions::new(1, FlushPolicy::Os, 30_000);
         let config = Box::new(|_: &Image, _: &str| LogConfig::default());
-        let dirs = LogDirs::only(PathBuf::from("/data"), &Checkpoints::default());
-        let partitions = Partitions::new(env, dirs, options, config, Telemetry::new(0));
+        let (dir, telemetry) = (PathBuf::from("/data"), Telemetry::new(0));
+        let partitions = Partitions::new(env, LogDirs::only(dir, &Checkpoints::default()), options, config, telemetry);
         let mut image = Image::empty();
         let states = vec![PartitionState::new(vec![1], Vec::new())];
         image.apply(1, &MetadataRecord::Topic { id: TOPIC, name: "t".into(), partitions: states }).unwrap();

@@ -143,7 +143,7 @@ fn copy_records(log: &mut Log, view: &LogView, bytes_max: usize) -> Result<usize
         log.truncate_fully_and_start_at(first.base_offset).map_err(MoveError::Copy)?;
     }
     let whole = headers.iter().map(BatchHeader::size_bytes).sum::<usize>().min(bytes.len());
-    log.append_as_follower(&headers, &bytes.slice(..whole)).map_err(MoveError::of_append)?;
+    log.append_as_follower(&headers, bytes.get(..whole).unwrap_or_default()).map_err(MoveError::of_append)?;
     Ok(whole)
 }
 
