@@ -1,7 +1,8 @@
 //! The real key-value store, sled. For what can be rebuilt only: its flush is not a sync, so a power cut may take the newest edits.
 
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::host::{KeyValueStore, KvEdit};
 
@@ -9,12 +10,21 @@ use crate::host::{KeyValueStore, KvEdit};
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// sled behind the key-value seam. Its flush is not a sync, so it holds only what can be rebuilt.
-pub struct SledStore(sled::Db);
+pub struct SledStore(sled::Db, PathBuf);
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        // sled syncs its file at its end, and panics when that fails.
+        if File::open(self.1.join("db")).and_then(|file| file.sync_all()).is_err() {
+            std::mem::forget(self.0.clone());
+        }
+    }
+}
 
 impl SledStore {
     pub fn open(path: &Path) -> io::Result<SledStore> {
         let config = sled::Config::new().path(path).cache_capacity(CACHE_BYTES).flush_every_ms(None);
-        Ok(SledStore(config.open().map_err(io_error)?))
+        Ok(SledStore(config.open().map_err(io_error)?, path.to_owned()))
     }
 }
 
