@@ -365,10 +365,15 @@ impl Rounds {
         failed
     }
 
+    /// What `Partition::journaled` says of those in this journal.
+    fn mark(&self) -> usize {
+        self.index + 1
+    }
+
     fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
         partition.set_sync_mark(mark);
-        if !partition.journaled.swap(true, Ordering::Relaxed) {
+        if partition.journaled.swap(self.mark(), Ordering::Relaxed) != self.mark() {
             self.journaled.push(partition);
         }
     }
@@ -380,7 +385,7 @@ impl Rounds {
             return true;
         }
         self.sync(&partitions);
-        let all_safe = partitions.iter().all(|partition| !partition.journaled.load(Ordering::Relaxed));
+        let all_safe = partitions.iter().all(|partition| partition.journaled.load(Ordering::Relaxed) != self.mark());
         if !all_safe && partitions.iter().all(|partition| !partition.disk_has_failed()) {
             // For want of descriptors, say.
             self.journaled = partitions;
@@ -421,7 +426,8 @@ impl Rounds {
                         log.note_flushed(targets);
                     }
                 });
-                partition.journaled.store(false, Ordering::Relaxed);
+                let own = self.mark();
+                let _ = partition.journaled.compare_exchange(own, 0, Ordering::Relaxed, Ordering::Relaxed);
                 partition.set_sync_mark(mark);
             }
             Err(error) if error.is_passing() => {
@@ -437,7 +443,7 @@ impl Rounds {
             Err(error) => {
                 if partition.is_retired() {
                     // Nothing of it has to be kept, also not what the journal holds.
-                    partition.journaled.store(false, Ordering::Relaxed);
+                    partition.journaled.store(0, Ordering::Relaxed);
                 } else {
                     self.telemetry.disk.flush_failed();
                 }
@@ -471,7 +477,7 @@ pub(super) fn targets(partition: &Partition) -> Option<(FlushTargets, SyncMark)>
         }
         None => {
             // Retired or offline: nothing of it has to be kept.
-            partition.journaled.store(false, Ordering::Relaxed);
+            partition.journaled.store(0, Ordering::Relaxed);
             partition.fail_all_acks();
             None
         }

@@ -100,8 +100,8 @@ pub struct Partition {
     pub(super) flush_queued: AtomicBool,
     /// Whether something was appended since the last sync began.
     dirty: AtomicBool,
-    /// Whether the flush journal holds something that this partition's own files have not been synced for.
-    pub(super) journaled: AtomicBool,
+    /// Which directory's flush journal holds something that this partition's own files have not been synced for: its place and one; 0 for none.
+    pub(super) journaled: AtomicUsize,
     /// How many are about to cut the log: until they are done, the flush journal must not be used.
     pub(super) unjournaled: AtomicUsize,
     /// Where they will cut it: what the checkpoint files may say at most. Changes under the lock of `slot`.
@@ -153,7 +153,7 @@ impl Partition {
             pending: PendingAcks::default(),
             flush_queued: AtomicBool::new(false),
             dirty: AtomicBool::new(false),
-            journaled: AtomicBool::new(false),
+            journaled: AtomicUsize::new(0),
             unjournaled: AtomicUsize::new(0),
             cutting_to: AtomicI64::new(Offset::MAX),
             cuts: AtomicU64::new(0),

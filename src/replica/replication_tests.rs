@@ -127,7 +127,7 @@ fn serve(partition: &Arc<Partition>, request: &FetchRequest) -> PartitionData {
     if partition.leader_epoch() != epoch {
         return refused(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
-    let view = partition.view().unwrap();
+    let Ok(view) = partition.view() else { return refused(ErrorCode::NOT_LEADER_OR_FOLLOWER) };
     let (last, offset) = (asked.last_fetched_epoch, asked.fetch_offset);
     if last >= 0 {
         let (shared, end_offset) = view.epoch_end_offset(last);

@@ -106,6 +106,14 @@ fn other<'d>(dirs: &'d [PathBuf; 2], than: &PathBuf) -> &'d PathBuf {
     if dirs[0] == *than { &dirs[1] } else { &dirs[0] }
 }
 
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn await_place(broker: &Broker, topic: &str, partition: i32, dir: &Path) {
     until("the replica in its new directory", MOVE_MAX, || {
         (places(broker, topic, partition) == [(dir.to_path_buf(), false)]).then_some(())
@@ -152,6 +160,8 @@ fn a_replica_moves_under_load_and_over_kills_and_nothing_is_missing_or_twice() {
     let sent = std::sync::atomic::AtomicUsize::new(0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        // Also when something below panics: else the producer would go on for ever.
+        let _over = Over(&done);
         let producing = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let number = sent.load(Ordering::Relaxed);

@@ -95,7 +95,7 @@ impl Partition {
         // What was known of the old files says nothing of the new ones, which are all on the device.
         self.note_cut(end);
         self.note_durable(end);
-        self.journaled.store(false, Ordering::Relaxed);
+        self.journaled.store(0, Ordering::Relaxed);
         drop(slot);
         drop(moving_slot);
         self.settle_acks();
