@@ -34,7 +34,7 @@ faults cycles="1":
 
 # Three simulated nodes through everything that can go wrong, for so many seeds (docs/simulation.md).
 sim seeds='2000':
-    BARNABAS_SEEDS={{seeds}} cargo test --release --lib sim:: -- --include-ignored --nocapture
+    BARNABAS_SEEDS={{seeds}} cargo test --release --lib sim:: -- --nocapture
 
 # Alert rules by Prometheus' own tool (Debian: apt-get install prometheus).
 rules:

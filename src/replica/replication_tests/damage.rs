@@ -363,11 +363,8 @@ async fn a_tail_that_was_damaged_when_the_power_went_is_fetched_again() {
     scene.stop().await;
 }
 
-/// Nobody but this node is in sync when it comes back from a clean stop, and its last batches are not there any more.
-#[tokio::test]
-async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
-    let mut scene = Scene::new().await;
-    scene.freeze(&[1], &[2]);
+/// Node 1 stops cleanly, and its last batches are not there any more when it comes back.
+async fn come_back_without_the_end(scene: &mut Scene) {
     // Else the start writes the sound bytes again.
     let (flusher, partition) = (scene.cluster.node(1).flusher.clone(), scene.cluster.node(1).partition());
     assert!(task::blocking(move || flusher.empty_journal(partition.log_dir())).await);
@@ -379,6 +376,14 @@ async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
     scene.set(|_| {});
     // Whoever opens it first finds out; that may have been somebody who fetches.
     let _ = scene.cluster.node(1).partition().view();
+}
+
+/// Nobody but this node is in sync when it comes back from a clean stop, and its last batches are not there any more.
+#[tokio::test]
+async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
+    let mut scene = Scene::new().await;
+    scene.freeze(&[1], &[2]);
+    come_back_without_the_end(&mut scene).await;
     assert!(!scene.cluster.node(1).partition().is_leader());
     scene.until("another one leads", |scene| scene.cluster.node(2).partition().is_leader()).await;
     *scene.controller.frozen.lock() = false;
@@ -390,17 +395,7 @@ async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
 async fn a_log_that_lost_its_end_leads_when_there_is_no_other() {
     let mut scene = Scene::new().await;
     scene.freeze(&[1], &[]);
-    // Else the start writes the sound bytes again.
-    let (flusher, partition) = (scene.cluster.node(1).flusher.clone(), scene.cluster.node(1).partition());
-    assert!(task::blocking(move || flusher.empty_journal(partition.log_dir())).await);
-    scene.flip(1, RECORDS as i64 - 2, 16);
-    let closed = scene.cluster.node(1).partitions.clone();
-    task::blocking(move || closed.close(1).unwrap()).await;
-    scene.cluster.crash(1, Crash::Process).await;
-    scene.begin_caring(1);
-    scene.set(|_| {});
-    // Whoever opens it first finds out; that may have been somebody who fetches.
-    let _ = scene.cluster.node(1).partition().view();
+    come_back_without_the_end(&mut scene).await;
     scene.until("it leads", |scene| scene.cluster.node(1).partition().is_leader()).await;
     assert_eq!(scene.cluster.node(1).end(), RECORDS as i64 - 2);
     scene.stop().await;
