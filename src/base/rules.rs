@@ -1,9 +1,21 @@
 //! Protections that a simulation can switch off one by one, to show that each is needed and that its checkers would see it missing.
 //! In everything but tests they hold, and asking costs nothing.
 
-/// A protection. Those of replication that one partition's machine knows are in `replica::leader::Rules`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+macro_rules! rules {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A protection. Those of replication that one partition's machine knows are in `replica::leader::Rules`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Rule {
+            $($(#[$doc])* $name,)*
+        }
+
+        /// All of them, in order.
+        #[cfg(test)]
+        pub const ALL: &[Rule] = &[$(Rule::$name,)*];
+    };
+}
+
+rules! {
     /// `acks=all` waits for the high watermark.
     AckWaitsForHighWatermark,
     /// The high watermark waits for the whole in-sync set.
@@ -43,33 +55,13 @@ pub const fn holds(_: Rule) -> bool {
 }
 
 #[cfg(test)]
-pub use switches::{ALL, holds, switch_off};
+pub use switches::{holds, switch_off};
 
 #[cfg(test)]
 mod switches {
     use std::cell::Cell;
 
     use super::Rule;
-    use super::Rule::*;
-
-    /// All of them, in order.
-    pub const ALL: &[Rule] = &[
-        AckWaitsForHighWatermark,
-        CommitWaitsForInSync,
-        MinInSync,
-        CutsByEpoch,
-        ChecksLeaderEpoch,
-        SyncsBeforeFetch,
-        SyncsBeforeAck,
-        ChecksDuplicates,
-        LeaderFromInSync,
-        VoteIsSynced,
-        MetadataIsSynced,
-        UncleanRestartLeaves,
-        JoinNeedsHighWatermark,
-        DecisionsAreFresh,
-        GroupWaitsForHighWatermark,
-    ];
 
     thread_local! {
         static OFF: Cell<Option<Rule>> = const { Cell::new(None) };

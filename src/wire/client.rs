@@ -88,50 +88,6 @@ node_requests! {
     73 v 0 AssignReplicasToDirsRequest -> AssignReplicasToDirsResponse, answers::ASSIGN_REPLICAS_TO_DIRS;
 }
 
-/// What tests of whole nodes ask as clients; the answers are our own.
-#[cfg(test)]
-mod asked_in_tests {
-    use super::*;
-    use crate::wire::extended::codec::{read_message, write_message};
-    use crate::wire::messages::{
-        AddRaftVoterRequest, AddRaftVoterResponse, ProduceRequest, ProduceResponse, RemoveRaftVoterRequest,
-        RemoveRaftVoterResponse, UnregisterControllerRequest, UnregisterControllerResponse,
-    };
-
-    macro_rules! asked {
-        ($($key:literal v $version:literal $request:ident -> $answer:ident by $write:path, $read:path;)*) => {
-            $(impl NodeRequest for $request {
-                const KEY: i16 = $key;
-                const VERSION: i16 = $version;
-                type Answer = $answer;
-
-                fn write(&self, buffer: &mut BytesMut) -> Result<(), String> {
-                    $write($key, $version, self, buffer)
-                }
-
-                fn read_answer(body: Bytes) -> Result<$answer, AnswerError> {
-                    $read($key, $version, body).map_err(AnswerError::Decoder)
-                }
-            })*
-        };
-    }
-
-    fn write<T: Encodable>(_: i16, version: i16, message: &T, buffer: &mut BytesMut) -> Result<(), String> {
-        message.encode(buffer, version).map_err(|error| error.to_string())
-    }
-
-    fn read<T: Decodable>(_: i16, version: i16, mut body: Bytes) -> Result<T, String> {
-        T::decode(&mut body, version).map_err(|error| error.to_string())
-    }
-
-    asked! {
-        0 v 9 ProduceRequest -> ProduceResponse by write, read;
-        80 v 0 AddRaftVoterRequest -> AddRaftVoterResponse by write_message, read_message;
-        81 v 0 RemoveRaftVoterRequest -> RemoveRaftVoterResponse by write, read;
-        94 v 0 UnregisterControllerRequest -> UnregisterControllerResponse by write_message, read_message;
-    }
-}
-
 fn checked<T>(
     shape: &'static [Field],
     version: i16,

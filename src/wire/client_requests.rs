@@ -1,4 +1,4 @@
-//! What clients send, for simulated ones: the same requests that real clients make, in the newest version that is served. Tests only; nodes
+//! What clients send, for tests of whole nodes and for simulated clients: the same requests that real clients make. Tests only; nodes
 //! never send these, so answers are not held against shape tables.
 
 use bytes::{Bytes, BytesMut};
@@ -7,60 +7,53 @@ use kafka_protocol::protocol::{Decodable, Encodable};
 use super::client::{AnswerError, NodeRequest};
 use super::extended::codec::{read_message, write_message};
 use super::messages::{
-    FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest,
-    InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse,
-    ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetCommitRequest,
-    OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, SyncGroupRequest, SyncGroupResponse,
+    AddRaftVoterRequest, AddRaftVoterResponse, FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest,
+    HeartbeatResponse, InitProducerIdRequest, InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse,
+    LeaveGroupRequest, LeaveGroupResponse, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, ProduceRequest,
+    ProduceResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, SyncGroupRequest, SyncGroupResponse,
+    UnregisterControllerRequest, UnregisterControllerResponse,
 };
 
 macro_rules! client_requests {
-    ($($key:literal v $version:literal $request:ident -> $answer:ident;)*) => {
+    ($($key:literal v $version:literal $request:ident -> $answer:ident by $write:path, $read:path;)*) => {
         $(impl NodeRequest for $request {
             const KEY: i16 = $key;
             const VERSION: i16 = $version;
             type Answer = $answer;
 
             fn write(&self, buffer: &mut BytesMut) -> Result<(), String> {
-                self.encode(buffer, $version).map_err(|error| error.to_string())
-            }
-
-            fn read_answer(mut body: Bytes) -> Result<$answer, AnswerError> {
-                $answer::decode(&mut body, $version).map_err(|error| AnswerError::Decoder(error.to_string()))
-            }
-        })*
-    };
-}
-
-client_requests! {
-    2 v 10 ListOffsetsRequest -> ListOffsetsResponse;
-    3 v 13 MetadataRequest -> MetadataResponse;
-    10 v 6 FindCoordinatorRequest -> FindCoordinatorResponse;
-    11 v 9 JoinGroupRequest -> JoinGroupResponse;
-    12 v 4 HeartbeatRequest -> HeartbeatResponse;
-    13 v 5 LeaveGroupRequest -> LeaveGroupResponse;
-    14 v 5 SyncGroupRequest -> SyncGroupResponse;
-    22 v 5 InitProducerIdRequest -> InitProducerIdResponse;
-}
-
-macro_rules! own_client_requests {
-    ($($key:literal v $version:literal $request:ident -> $answer:ident;)*) => {
-        $(impl NodeRequest for $request {
-            const KEY: i16 = $key;
-            const VERSION: i16 = $version;
-            type Answer = $answer;
-
-            fn write(&self, buffer: &mut BytesMut) -> Result<(), String> {
-                write_message($key, $version, self, buffer)
+                $write($key, $version, self, buffer)
             }
 
             fn read_answer(body: Bytes) -> Result<$answer, AnswerError> {
-                read_message($key, $version, body).map_err(AnswerError::Decoder)
+                $read($key, $version, body).map_err(AnswerError::Decoder)
             }
         })*
     };
 }
 
-own_client_requests! {
-    8 v 9 OffsetCommitRequest -> OffsetCommitResponse;
-    9 v 9 OffsetFetchRequest -> OffsetFetchResponse;
+fn write<T: Encodable>(_: i16, version: i16, message: &T, buffer: &mut BytesMut) -> Result<(), String> {
+    message.encode(buffer, version).map_err(|error| error.to_string())
+}
+
+fn read<T: Decodable>(_: i16, version: i16, mut body: Bytes) -> Result<T, String> {
+    T::decode(&mut body, version).map_err(|error| error.to_string())
+}
+
+client_requests! {
+    0 v 9 ProduceRequest -> ProduceResponse by write, read;
+    2 v 10 ListOffsetsRequest -> ListOffsetsResponse by write, read;
+    3 v 13 MetadataRequest -> MetadataResponse by write, read;
+    8 v 9 OffsetCommitRequest -> OffsetCommitResponse by write_message, read_message;
+    9 v 9 OffsetFetchRequest -> OffsetFetchResponse by write_message, read_message;
+    10 v 6 FindCoordinatorRequest -> FindCoordinatorResponse by write, read;
+    11 v 9 JoinGroupRequest -> JoinGroupResponse by write, read;
+    12 v 4 HeartbeatRequest -> HeartbeatResponse by write, read;
+    13 v 5 LeaveGroupRequest -> LeaveGroupResponse by write, read;
+    14 v 5 SyncGroupRequest -> SyncGroupResponse by write, read;
+    22 v 5 InitProducerIdRequest -> InitProducerIdResponse by write, read;
+    80 v 0 AddRaftVoterRequest -> AddRaftVoterResponse by write_message, read_message;
+    81 v 0 RemoveRaftVoterRequest -> RemoveRaftVoterResponse by write, read;
+    94 v 0 UnregisterControllerRequest -> UnregisterControllerResponse by write_message, read_message;
 }
