@@ -250,7 +250,7 @@ impl Lane {
 }
 
 /// What of a partition is not durable yet, when it is small and in one known place.
-struct Piece {
+pub(super) struct Piece {
     partition: Arc<Partition>,
     place: Place,
     file: Arc<dyn DiskFile>,
@@ -280,7 +280,7 @@ impl Rounds {
         Rounds { index, journal, journaled: Vec::new(), clock, telemetry }
     }
 
-    fn flush(&mut self, partitions: &[Arc<Partition>]) {
+    pub(super) fn flush(&mut self, partitions: &[Arc<Partition>]) {
         let started = self.clock.monotonic_nanos();
         let mut small = Vec::new();
         let mut large = Vec::new();
@@ -308,7 +308,7 @@ impl Rounds {
         self.telemetry.disk.flushed(self.clock.monotonic_nanos().saturating_sub(started), 1);
     }
 
-    fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
+    pub(super) fn piece(&self, partition: &Arc<Partition>) -> Option<Piece> {
         self.journal.as_ref()?;
         // One that has moved since it asked is not to be found by this journal's entries.
         let is_elsewhere = partition.log_dir().index != self.index;
@@ -370,7 +370,7 @@ impl Rounds {
         self.index + 1
     }
 
-    fn note_journaled(&mut self, piece: Piece) {
+    pub(super) fn note_journaled(&mut self, piece: Piece) {
         let Piece { partition, mark, .. } = piece;
         partition.set_sync_mark(mark);
         if partition.journaled.swap(self.mark(), Ordering::Relaxed) != self.mark() {
@@ -379,7 +379,7 @@ impl Rounds {
     }
 
     /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
-    fn sync_journaled(&mut self) -> bool {
+    pub(super) fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
         if partitions.is_empty() {
             return true;

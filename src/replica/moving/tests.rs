@@ -248,6 +248,43 @@ async fn a_sync_that_was_begun_before_a_move_and_ends_after_it_says_nothing_abou
     world.stop().await;
 }
 
+/// The journal of the old directory is told of a piece only when the replica has moved.
+#[tokio::test]
+async fn what_the_new_directorys_journal_holds_is_synced_though_the_old_one_claimed_the_replica_late() {
+    let world = World::new();
+    let partition = world.partition();
+    let append = |value: &str| {
+        let bytes = batch(value);
+        let header = BatchHeader::parse(&bytes).unwrap();
+        partition.append(&NewBatch { header, bytes: &bytes }, true).unwrap();
+    };
+    let [mut old, mut new] = ["/a", "/b"].map(|dir| {
+        let journal = Journal::create(&*world.sim.disk, Path::new(dir)).unwrap();
+        Rounds::new(usize::from(dir == "/b"), Some(journal), world.sim.host().clock, Telemetry::new(0))
+    });
+    append("0");
+    old.flush(std::slice::from_ref(&partition));
+    append("1");
+    let late = old.piece(&partition).expect("small, and behind what is synced");
+    assert_eq!(world.order("/b"), Ok(()));
+    world.advance();
+    world.assign(Some(B));
+    assert_eq!(world.advance(), Outcome::Over);
+    old.note_journaled(late);
+    for value in ["2", "3"] {
+        append(value);
+        new.flush(std::slice::from_ref(&partition));
+    }
+    assert!(new.sync_journaled());
+    // From now on nothing needs that journal.
+    world.sim.disk.remove_file(Path::new("/b/flush.journal")).unwrap();
+    world.sim.disk.sync_dir(Path::new("/b")).unwrap();
+    drop(partition);
+    let world = World::start(world.crash(Crash::PowerLosesAll).await, &[0, 1], Some(B), 1);
+    assert_eq!(world.values(), numbers(0..4));
+    world.stop().await;
+}
+
 #[tokio::test]
 async fn there_and_back_again_the_journals_keep_nothing_of_former_stays() {
     let world = World::new();
