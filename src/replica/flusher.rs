@@ -189,11 +189,11 @@ impl Lane {
         }
     }
 
-    /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
-    pub(super) fn settle(&self, partitions: Vec<Arc<Partition>>) {
+    /// Asks for the partition's own files to be synced, between what requests wait for, so that its recovery point can move.
+    pub(super) fn settle(&self, partition: Arc<Partition>) {
         let mut queue = self.queue.lock();
-        queue.unsettled += partitions.len();
-        queue.tails.extend(partitions);
+        queue.unsettled += 1;
+        queue.tails.push_back(partition);
         drop(queue);
         self.ring();
     }

@@ -58,8 +58,9 @@ impl Flusher {
 
     /// Asks for the partitions' own files to be synced, between what requests wait for, so that their recovery points can move.
     pub fn settle(&self, partitions: Vec<Arc<Partition>>) {
-        for partition in partitions {
-            self.lane(partition.log_dir()).settle(vec![partition.clone()]);
+        for partition in &partitions {
+            let lane = self.lane(partition.log_dir());
+            lane.settle(partition.clone());
         }
     }
 

@@ -154,6 +154,18 @@ impl Bench {
         }
     }
 
+    /// A producer that comes now and sets nothing that it need not. Returns when one of its records is acknowledged in every partition.
+    #[track_caller]
+    pub fn newcomer(&mut self, process: u32) {
+        let (topic, partitions, pause) = (self.topic.clone(), self.profile.partitions, self.profile.pause);
+        let sending = producers::Sending { process, idempotent: true, topic, partitions, pause };
+        let (history, over) = (Arc::clone(&self.history), Arc::clone(&self.over));
+        self.threads.push(producers::start(config(&self.cluster, &[]), sending, history, over));
+        until("a newcomer's records", RECOVERY_MAX, || {
+            (self.history.acknowledged_by(process) == (0..partitions).collect()).then_some(())
+        });
+    }
+
     /// Waits while the load goes on.
     pub fn run_for(&self, time: Duration) {
         std::thread::sleep(time);
@@ -264,12 +276,20 @@ impl Bench {
 
     /// Cuts these directed pairs for a while, and if the node that it is about cannot lead meanwhile, until others do.
     pub fn cut(&mut self, name: &str, node: i32, pairs: &[(i32, i32)], (time, moves): (Duration, bool)) {
-        self.history.note(0, Action::Fault { name: name.into(), node });
+        self.cut_while(name, node, pairs, |bench| {
+            bench.run_for(time);
+            if moves {
+                bench.await_other_leaders(node);
+            }
+        });
+    }
+
+    /// Cuts these directed pairs for as long as something takes.
+    pub fn cut_while(&mut self, name: &str, node: i32, pairs: &[(i32, i32)], meanwhile: impl FnOnce(&mut Bench)) {
         self.net.as_ref().expect("a network that can be cut").cut(pairs);
-        self.run_for(time);
-        if moves {
-            self.await_other_leaders(node);
-        }
+        // Only now, or what is acknowledged meanwhile would pass for acknowledged after it.
+        self.history.note(0, Action::Fault { name: name.into(), node });
+        meanwhile(self);
         let began = Instant::now();
         self.net.as_ref().expect("a network that can be cut").heal();
         self.recover(name, node, began);

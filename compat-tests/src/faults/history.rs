@@ -1,7 +1,7 @@
 //! What the clients did and were told, in the order of one monotonic clock. An invocation is written, to memory and to a file, before the
 //! call is made; its completion carries the same operation number. A new kind of operation (a transaction, say) is one more [`Action`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -185,6 +185,23 @@ impl Recorder {
     /// The highest offset that these readers were given; -1 when none.
     pub fn reached(&self, by: By, partition: i32) -> i64 {
         self.reached.lock().expect("lock").get(&(by, partition)).copied().unwrap_or(-1)
+    }
+
+    /// Partitions in which a record of this producer was acknowledged.
+    pub fn acknowledged_by(&self, process: u32) -> BTreeSet<i32> {
+        let events = self.events.lock().expect("lock");
+        let mut sent = BTreeMap::new();
+        let mut acknowledged = BTreeSet::new();
+        for event in events.iter().filter(|event| event.process == process) {
+            match event.action {
+                Action::Send { partition, value, .. } => {
+                    sent.insert(value, partition);
+                }
+                Action::Sent { value, outcome: Outcome::Ok, .. } => acknowledged.extend(sent.get(&value)),
+                _ => {}
+            }
+        }
+        acknowledged
     }
 
     /// Something seen, no operation.

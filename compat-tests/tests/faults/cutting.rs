@@ -54,6 +54,32 @@ fn isolate_leader_from_all() {
     assert_outages(cut("Isolate leader from all", true, |leader, [a, b]| both_ways(leader, &[a, b, CLIENTS])));
 }
 
+/// What librdkafka does when nobody sets anything: a producer that was there waits for its answers for a minute, one that comes after the
+/// loss is served as soon as others lead.
+#[test]
+fn isolate_leader_and_a_newcomer_with_defaults() {
+    let _turn = turn();
+    let name = "isolate_leader_and_a_newcomer_with_defaults";
+    let net = match Net::new(3) {
+        Ok(net) => net,
+        Err(why) => return say(&format!("SKIPPED: {name} needs network namespaces: {why}")),
+    };
+    let mut bench = Bench::start_in(net, Profile { clients: Vec::new(), ..impatient_nodes() });
+    let cycles = cycles(1);
+    for cycle in 0..cycles {
+        bench.run_for(all_is_well());
+        let number = u32::try_from(cycle).expect("small");
+        let leader = bench.leader(i32::try_from(cycle % 3).expect("small"));
+        let others: Vec<i32> = bench.cluster.ids().filter(|id| *id != leader).collect();
+        let pairs = both_ways(leader, &[others[0], others[1], CLIENTS]);
+        bench.cut_while("Isolate leader", leader, &pairs, |bench| bench.newcomer(100 + number));
+    }
+    let report = bench.finish();
+    say(&format!("--- {name}, {cycles} cycles\n{report}"));
+    report.assert_not_vacuous(100 * cycles, cycles, cycles);
+    assert!(!report.outages.is_empty(), "no outage was measured\n{report}");
+}
+
 /// Clients still reach the old leader, which must not acknowledge what it cannot replicate.
 #[test]
 fn isolate_leader_from_nodes() {
