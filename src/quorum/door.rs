@@ -46,6 +46,11 @@ impl Core {
         &self,
         request: AppendEntriesRequest<TypeConfig>,
     ) -> Result<AppendEntriesResponse<BrokerId>, QuorumError> {
+        if let Some(error) = self.storage.contradiction(&request) {
+            // The library would cut what was agreed on.
+            let _ = self.raft().shutdown().await;
+            return Err(error);
+        }
         let (leader, agreed) = (request.vote.leader_id.voted_for, request.leader_commit);
         let response = self.raft().append_entries(request).await.map_err(stopped)?;
         if !matches!(response, AppendEntriesResponse::HigherVote(_))

@@ -23,6 +23,15 @@ pub enum QuorumError {
         dir.display()
     )]
     Incomplete { dir: PathBuf, what: String },
+    /// What the quorum's leader has contradicts what this node knows to be agreed on.
+    #[error(
+        "the active controller's metadata is another history than what was agreed on before: it differs from index {index} on, and \
+         everything before {agreed} was agreed on. Other controllers run on older copies of their disks, or on empty ones. Nothing was \
+         removed here: stop them and put their newest disks back; or, to go on with their metadata and without what only this node \
+         has, move {0} away and start this node with `add-controller` (docs/operations.md)",
+        dir.display()
+    )]
+    Contradicted { dir: PathBuf, index: u64, agreed: u64 },
     /// The start is refused: the log was written by something that knows more than this binary, or less.
     #[error("the metadata log {0} holds a record that this version does not know (index {index}): {what}", file.display())]
     UnknownRecord { file: PathBuf, index: i64, what: String },

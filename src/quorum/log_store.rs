@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use openraft::raft::AppendEntriesRequest;
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, EntryPayload, LogState, RaftLogReader};
 use parking_lot::Mutex;
@@ -125,7 +126,26 @@ impl Storage {
         Ok(will_be_alone)
     }
 
+    /// Whether a leader's entries are others than those that were agreed on.
+    pub(super) fn contradiction(&self, request: &AppendEntriesRequest<TypeConfig>) -> Option<QuorumError> {
+        if request.vote.leader_id.term < self.term() {
+            return None;
+        }
+        let (index, agreed) = {
+            let view = self.log.view.lock();
+            let differs =
+                |id: &LogId| id.index < view.agreed && view.log_id_at(id.index).is_some_and(|mine| mine != *id);
+            let theirs = request.prev_log_id.into_iter().chain(request.entries.iter().map(|entry| entry.log_id));
+            (theirs.filter(differs).map(|id| id.index).min()?, view.agreed)
+        };
+        Some(self.log.contradicted(index, agreed))
+    }
+
     fn truncate(&self, index: u64) -> Result<(), QuorumError> {
+        let agreed = self.log.view.lock().agreed;
+        if index < agreed {
+            return Err(self.log.contradicted(index, agreed));
+        }
         let mut promises = self.promises.lock();
         promises.is_alone = false;
         if promises.hard.log_end > index {

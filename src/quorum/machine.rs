@@ -178,6 +178,10 @@ impl RaftStateMachine<TypeConfig> for MachineHandle {
             if SnapshotId::of(received.log_id) != id {
                 return Err("it is another one than announced".to_owned());
             }
+            let (upto, applied) = (next_index(received.log_id), next_index(worker.published.applied().log_id));
+            if upto < applied {
+                return Err(worker.log.contradicted(upto, applied).to_string());
+            }
             snapshot::write(worker.log.disk.as_ref(), &worker.log.dir, id, &content)
                 .and_then(|()| worker.log.note_snapshot(id, content.len() as u64, true))
                 .map_err(|error| error.to_string())?;

@@ -231,8 +231,21 @@ impl MetadataLog {
         QuorumError::Storage(reason)
     }
 
+    /// The quorum's leader has another history than what was agreed on here before: a majority was set back to older disks. This node
+    /// keeps what it has and takes no part any more.
+    pub(super) fn contradicted(&self, index: u64, agreed: u64) -> QuorumError {
+        let error = QuorumError::Contradicted { dir: self.dir.clone(), index, agreed };
+        self.view.lock().failed = Some(error.to_string());
+        error
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.view.lock().failed.is_some()
+    }
+
+    /// Why nothing is written any more.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.view.lock().failed.clone()
     }
 
     pub(super) fn last(&self) -> Option<LogId> {
@@ -287,7 +300,7 @@ impl MetadataLog {
         Found::OnDisk(places.collect())
     }
 
-    /// Removes the entries from `index` on, durably. Only entries that were never agreed on are removed.
+    /// Removes the entries from `index` on, durably: entries that were never agreed on.
     pub(super) fn truncate(&self, index: u64) -> Result<(), QuorumError> {
         let _writing = self.writing.lock();
         let mut removed = Vec::new();

@@ -54,8 +54,9 @@ impl Steward {
             if self.core.is_closing.load(Ordering::Relaxed) {
                 return;
             }
-            if self.core.storage.log.has_failed() {
-                tracing::error!(%error, "this node takes no part in the metadata quorum any more");
+            if let Some(reason) = self.core.storage.log.failure() {
+                tracing::error!("this node takes no part in the metadata quorum any more: {reason}");
+                *self.core.last_error.lock() = Some(QuorumError::Storage(reason));
                 self.core.disk_failed.send_replace(true);
                 return;
             }

@@ -28,7 +28,8 @@ pub fn quorum_refusal(error: &QuorumError) -> Refusal {
         QuorumError::Storage(_)
         | QuorumError::Damaged { .. }
         | QuorumError::Incomplete { .. }
-        | QuorumError::UnknownRecord { .. } => ErrorCode::KAFKA_STORAGE_ERROR,
+        | QuorumError::UnknownRecord { .. }
+        | QuorumError::Contradicted { .. } => ErrorCode::KAFKA_STORAGE_ERROR,
     };
     tracing::warn!(%error, "a metadata change was refused");
     Refusal::new(code, error.to_string())

@@ -9,6 +9,7 @@ mod elections;
 mod members;
 mod proposals;
 mod real;
+mod set_back;
 mod snapshots;
 mod store;
 
