@@ -134,11 +134,29 @@ impl Core {
         if self.is_only_voter(&metrics) {
             return Err(QuorumError::Membership("the last voter cannot be removed".to_owned()));
         }
+        let remaining: Vec<BrokerId> = metrics.membership_config.voter_ids().filter(|voter| *voter != id).collect();
+        let silent = self.silent_of(&remaining).await;
+        if (remaining.len() - silent.len()) * 2 <= remaining.len() {
+            return Err(QuorumError::Membership(format!(
+                "without node {id} the voters {remaining:?} would remain, of which {silent:?} do not answer: no majority could agree on \
+                 anything. Bring those back, or remove them first"
+            )));
+        }
         self.change_members(ChangeMembers::RemoveVoters(BTreeSet::from([id]))).await?;
         if id == self.node_id {
             self.hand_over().await;
         }
         Ok(())
+    }
+
+    async fn silent_of(&self, voters: &[BrokerId]) -> Vec<BrokerId> {
+        let mut silent = Vec::new();
+        for voter in voters {
+            if *voter != self.node_id && self.look(*voter).await.is_none() {
+                silent.push(*voter);
+            }
+        }
+        silent
     }
 
     /// Asks the voter that has most of the log to lead, and waits a moment for it.

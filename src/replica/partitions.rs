@@ -287,7 +287,7 @@ impl Partitions {
                     .is_some_and(|known| known.source.partitions.get(index).is_some_and(|old| Arc::ptr_eq(old, state)));
             if !unchanged {
                 partition.apply(state);
-                if partition.claim(state.directory_of(self.common.options.node_id)).is_some() {
+                if partition.claim(state).is_some() {
                     self.common.misplaced.add(&partition);
                 }
             }
@@ -345,8 +345,12 @@ impl Partitions {
         let dir = log_dir.path.join(identity.topic_partition.dir_name());
         // A file that cannot be read is met again when the log is opened.
         let is_anothers = |found: Option<TopicId>| found.is_some_and(|found| found != identity.topic_id);
-        let may_be = known.is_nothing()
-            || (self.disk().exists(&dir) && !read_topic_id(self.disk(), &dir).is_ok_and(is_anothers));
+        if !known.is_nothing() && !self.disk().exists(&dir) {
+            // Checkpoints of a clean stop name nothing that was not there: it was taken away since, and is short by all it had.
+            let lost = if known.clean_shutdown { known.recovery_point } else { 0 };
+            return Checkpointed { clean_shutdown: lost > 0, recovery_point: lost, ..Checkpointed::default() };
+        }
+        let may_be = known.is_nothing() || !read_topic_id(self.disk(), &dir).is_ok_and(is_anothers);
         if may_be { known } else { Checkpointed::default() }
     }
 

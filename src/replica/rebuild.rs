@@ -241,7 +241,16 @@ impl Rebuilder {
         let is_short = std::mem::take(&mut case.short);
         match answer {
             Ok(partition_epoch) => {
-                tracing::info!(partition = %name, "nobody counts on the damaged copy of this broker any more");
+                if is_short {
+                    tracing::warn!(
+                        partition = %name,
+                        "nobody counts on the short copy of this broker any more; if no other one can take over (kafka-topics.sh --describe shows \
+                         no leader), bring the others back, or go on with what one of them has: kafka-leader-election.sh --election-type \
+                         unclean"
+                    );
+                } else {
+                    tracing::info!(partition = %name, "nobody counts on the damaged copy of this broker any more");
+                }
                 if case.step == Step::GiveUp {
                     case.step = Step::Await(partition_epoch);
                 } else {

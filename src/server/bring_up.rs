@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::admin::Readiness;
 use crate::api::Broker;
@@ -15,6 +16,7 @@ use crate::replica::{
 use crate::server::copies::PeerCare;
 use crate::server::directories::Directories;
 use crate::server::follow::{follow_metadata, led};
+use crate::server::incarnations;
 use crate::server::lifecycle::Lifecycle;
 use crate::server::node::{StartError, until_stopped};
 use crate::server::others::{PeerFetch, PeerProposals};
@@ -33,6 +35,8 @@ pub struct BringUp {
     pub broker: Arc<Broker>,
     /// `None` on a node that is only a controller.
     pub lifecycle: Option<Arc<Lifecycle>>,
+    /// This life of the node.
+    pub incarnation: Uuid,
     pub directories: Directories,
     pub intervals: MaintenanceIntervals,
     pub fetcher_options: FetcherOptions,
@@ -119,6 +123,10 @@ impl BringUp {
         let epoch = registered.map_err(|_| "the lifecycle has ended")?.epoch.unwrap_or(-1);
         let image = self.image_with(|image| image.broker(id).is_some_and(|one| one.epoch >= epoch)).await?;
         self.join(&image)?;
+        let voters = broker.controller.quorum().describe().voters.len();
+        if voters > 1 || image.brokers().count() > 1 {
+            incarnations::registered(&broker.host, &self.directories, self.incarnation)?;
+        }
         broker.telemetry.set_broker_state(BrokerState::Recovery);
         broker.partitions.apply(&image, true);
         broker.partitions.note_applied(image.offset);

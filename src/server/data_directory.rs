@@ -188,6 +188,7 @@ mod tests {
             fresh_cluster_id: String::new(),
             broker,
             previous_epoch: None,
+            remembered: Vec::new(),
         };
         let registered = Controller::new(host.clone(), quorum.clone(), options).register(asked).await?;
         registered.map_err(|refusal| format!("{refusal:?}"))?;

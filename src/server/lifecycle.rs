@@ -9,6 +9,7 @@ use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
 use crate::api::Broker;
+use crate::api::brokers::broker_registration::remembered_field;
 use crate::api::peers::active::{self, AskError};
 use crate::base::ErrorCode;
 use crate::config::LifecycleSettings;
@@ -39,6 +40,8 @@ pub struct Credentials {
     pub directories: Vec<Uuid>,
     /// The epoch of the run before, if that ended cleanly.
     pub previous_epoch: Option<i64>,
+    /// Former lives that its directories remember.
+    pub remembered: Vec<Uuid>,
 }
 
 /// Where the broker stands.
@@ -113,18 +116,27 @@ impl Lifecycle {
         let mut pause = PAUSE_FIRST;
         let mut complaint = String::new();
         loop {
+            let mut is_final = false;
             let why = match active::ask(&self.broker, &self.registration(), ASK_MAX).await {
                 Ok(answer) if answer.error_code == 0 => {
                     tracing::info!(epoch = answer.broker_epoch, "registered with the active controller");
                     return answer.broker_epoch;
                 }
-                Ok(answer) => refusal(ErrorCode(answer.error_code)),
+                Ok(answer) => {
+                    let code = ErrorCode(answer.error_code);
+                    is_final = code == ErrorCode::STALE_BROKER_EPOCH || code == ErrorCode::INCONSISTENT_CLUSTER_ID;
+                    refusal(code)
+                }
                 Err(AskError::NoController) => "there is no active controller yet".to_owned(),
                 Err(error) => error.to_string(),
             };
             self.standing.send_modify(|standing| standing.waits_for.clone_from(&why));
             if why != complaint {
-                tracing::info!("not registered yet: {why}");
+                if is_final {
+                    tracing::error!("this broker is kept out: {why}");
+                } else {
+                    tracing::info!("not registered yet: {why}");
+                }
                 complaint = why;
             }
             let mut leadership = self.broker.controller.quorum().leadership();
@@ -162,6 +174,7 @@ impl Lifecycle {
             .with_rack(one.rack.as_deref().map(text))
             .with_log_dirs(self.working_directories())
             .with_previous_broker_epoch(one.previous_epoch.unwrap_or(-1))
+            .with_unknown_tagged_fields(remembered_field(&one.remembered))
     }
 
     /// Those that have not failed since the start.
@@ -306,6 +319,12 @@ fn refusal(code: ErrorCode) -> String {
         }
         ErrorCode::UNSUPPORTED_VERSION => {
             "the cluster's features are at levels that this version does not have: use a newer version".to_owned()
+        }
+        ErrorCode::STALE_BROKER_EPOCH => {
+            "the log directories are older than what the cluster knows of this broker: they are a copy that was put back, or a disk is not \
+             mounted. Bring the newest ones; or, if there are none, start with empty ones (docs/operations.md, Replacing a broker), \
+             and what others have is fetched from them"
+                .to_owned()
         }
         ErrorCode::NOT_CONTROLLER => "there is no active controller yet".to_owned(),
         code => format!("the active controller refuses this broker with error code {}", code.code()),

@@ -10,6 +10,7 @@ mod directories;
 mod disks;
 mod follow;
 mod identity;
+mod incarnations;
 mod input;
 mod knock;
 mod lifecycle;

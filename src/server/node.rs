@@ -35,7 +35,7 @@ use crate::server::others::PeerProbe;
 use crate::server::shard::{ConnectionLimits, Shards};
 use crate::server::transport::PeerTransport;
 use crate::server::tuning::DescriptorShares;
-use crate::server::{assignments, disks, knock, roles, wiring};
+use crate::server::{assignments, disks, incarnations, knock, roles, wiring};
 use crate::telemetry::logs::LogControl;
 use crate::telemetry::{BrokerState, Telemetry};
 
@@ -96,6 +96,7 @@ impl Node {
         let controller = Controller::new(host.clone(), quorum, wiring::controller_options(&settings));
 
         let previous_epoch = directories.previous_epoch(&host);
+        let remembered = incarnations::begin(&host, &directories, incarnation)?;
         let Opened { dirs, journals, was_clean } = disks::open(&host, &directories, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
@@ -160,6 +161,7 @@ impl Node {
                 rack: settings.rack.clone(),
                 directories: directories.ids(),
                 previous_epoch,
+                remembered,
             };
             Lifecycle::new(broker.clone(), credentials, settings.lifecycle)
         });
@@ -197,6 +199,7 @@ impl Node {
         let bring_up = BringUp {
             broker: broker.clone(),
             lifecycle: lifecycle.clone(),
+            incarnation,
             directories,
             intervals: wiring::maintenance_intervals(&settings),
             fetcher_options: wiring::fetcher_options(&settings),

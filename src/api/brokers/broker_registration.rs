@@ -1,7 +1,11 @@
 //! BrokerRegistration (key 62): a broker asks to be let in (KIP-631).
 //! v2 names log directories (KIP-858), v3 the epoch before a clean stop (KIP-966).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use bytes::Bytes;
+use uuid::Uuid;
 
 use super::check_speaker;
 use crate::api::cluster::quorum_refusal;
@@ -11,6 +15,22 @@ use crate::controller::decide::registration::Registration;
 use crate::metadata::{BrokerRegistration, Endpoint, FeatureRange};
 use crate::wire::messages::broker_registration_request::Listener;
 use crate::wire::messages::{BrokerRegistrationRequest, BrokerRegistrationResponse};
+
+/// A field of our own: former lives (incarnations) of the broker that its log directories remember, 16 bytes each.
+const REMEMBERED: i32 = 30_000;
+
+/// That field, for a request. Without any there is none.
+pub fn remembered_field(lives: &[Uuid]) -> BTreeMap<i32, Bytes> {
+    if lives.is_empty() {
+        return BTreeMap::new();
+    }
+    BTreeMap::from([(REMEMBERED, lives.iter().flat_map(|life| life.into_bytes()).collect())])
+}
+
+fn remembered(request: &BrokerRegistrationRequest) -> Vec<Uuid> {
+    let lives = request.unknown_tagged_fields.get(&REMEMBERED).map(|bytes| bytes.chunks_exact(16));
+    lives.into_iter().flatten().filter_map(|life| Uuid::from_slice(life).ok()).collect()
+}
 
 pub async fn handle(
     broker: &Arc<Broker>,
@@ -50,6 +70,7 @@ fn wanted(request: &BrokerRegistrationRequest) -> Registration {
             ..BrokerRegistration::default()
         },
         previous_epoch: Some(request.previous_broker_epoch).filter(|epoch| *epoch >= 0),
+        remembered: remembered(request),
     }
 }
 
@@ -69,5 +90,18 @@ fn security_protocol(id: i16) -> &'static str {
         2 => "SASL_PLAINTEXT",
         3 => "SASL_SSL",
         _ => "PLAINTEXT",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_directories_remember_arrives() {
+        let lives = [Uuid::from_u128(1), Uuid::from_u128(2)];
+        let request = BrokerRegistrationRequest::default().with_unknown_tagged_fields(remembered_field(&lives));
+        assert_eq!(wanted(&request).remembered, lives);
+        assert!(wanted(&BrokerRegistrationRequest::default()).remembered.is_empty());
     }
 }

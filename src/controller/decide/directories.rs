@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::elections::{Event, after, after_directory_failed};
+use super::elections::{Event, after, after_directory_failed, may_lead, record};
+use super::partition_change::Change;
 use super::rules::Rules;
 use super::{Decision, Draft};
 use crate::base::{BrokerId, ErrorCode, PartitionIndex, TopicId};
@@ -41,8 +42,9 @@ pub fn assign_directories(
             let outcomes = partitions.iter().map(|partition| {
                 let outcome = check(image, broker, *topic_id, *partition);
                 if outcome.is_none() {
+                    let lost = lost(&draft.image, rules, registration, *topic_id, *partition);
                     let moved = moved(&draft.image, broker, *topic_id, *partition, assignment.directory);
-                    moved.into_iter().for_each(|record| draft.push(record));
+                    lost.into_iter().chain(moved).for_each(|record| draft.push(record));
                 }
                 (*partition, outcome)
             });
@@ -68,6 +70,26 @@ fn check(image: &Image, broker: BrokerId, topic_id: TopicId, partition: Partitio
         Some(state) if !state.replicas.contains(&broker) => ErrorCode::NOT_LEADER_OR_FOLLOWER,
         Some(_) => ErrorCode::NONE,
     }
+}
+
+/// A replica that is made anew because the directory it was in is gone has nothing of what it had: it is not eligible any more.
+fn lost(
+    image: &Image,
+    rules: &Rules<'_>,
+    registration: &BrokerRegistration,
+    topic_id: TopicId,
+    partition: PartitionIndex,
+) -> Option<MetadataRecord> {
+    let topic = image.topic_by_id(topic_id)?;
+    let state = topic.partition(partition)?;
+    let before = state.directory_of(registration.id).filter(|directory| !directory.is_nil())?;
+    let is_in_sync = state.has_leader() && state.isr.contains(&registration.id);
+    if is_in_sync || registration.directories.contains(&before) {
+        return None;
+    }
+    let acceptable = may_lead(image, state);
+    let changed = Change::of(state, rules.of(image, topic), &acceptable).distrusting(registration.id).build()?;
+    Some(record(topic, partition, changed))
 }
 
 fn moved(

@@ -26,8 +26,9 @@ pub struct GiveUp {
 /// For each copy the partition's new epoch, or why it stays as it is.
 pub type GiveUpOutcomes = Vec<Result<i32, ErrorCode>>;
 
-/// Decides what becomes of the partitions. A copy that is the last one to be counted on stays, and the answer is
-/// `ELIGIBLE_LEADERS_NOT_AVAILABLE`; never is anybody elected for it who lacks records.
+/// Decides what becomes of the partitions. A damaged copy that is the last one to be counted on stays, and the answer is
+/// `ELIGIBLE_LEADERS_NOT_AVAILABLE`; one that is short leaves its partition without a leader, for others may have what it lacks and would
+/// be cut to its end. Never is anybody elected for it who lacks records.
 pub fn give_up(image: &Image, rules: &Rules<'_>, asked: &GiveUp) -> Decision<Result<GiveUpOutcomes, ErrorCode>> {
     if image.broker(asked.broker).is_none_or(|broker| broker.epoch != asked.broker_epoch) {
         return Decision::unchanged(Err(ErrorCode::STALE_BROKER_EPOCH));
@@ -46,7 +47,8 @@ fn give_one_up(draft: &mut Draft, rules: &Rules<'_>, broker: BrokerId, copy: Own
     let changed = {
         let acceptable = may_lead(&draft.image, state);
         let rules = rules.of(&draft.image, &topic);
-        Change::of(state, rules, &acceptable).distrusting(broker).electing(Election::Online).build()
+        let change = Change::of(state, rules, &acceptable).distrusting(broker).electing(Election::Online);
+        if copy.short { change.forsaking() } else { change }.build()
     };
     // Also where nothing changes: what a leader proposed before must not be taken any more.
     let changed = changed.unwrap_or_else(|| PartitionState {

@@ -42,6 +42,8 @@ pub struct Change<'a> {
     pub election: Election,
     /// Lost what was not yet on its disk, or everything: it is not eligible any more.
     pub distrusted: Option<BrokerId>,
+    /// The distrusted one must not lead although nobody else is left: others have records that it lacks.
+    pub forsaken: bool,
     /// Directories of replicas that are new.
     pub directories: Vec<(BrokerId, Uuid)>,
 }
@@ -75,6 +77,7 @@ impl<'a> Change<'a> {
             recovering: old.recovering,
             election: if unclean { Election::Unclean } else { Election::Online },
             distrusted: None,
+            forsaken: false,
             directories: Vec::new(),
         }
     }
@@ -88,6 +91,11 @@ impl<'a> Change<'a> {
     /// Takes a broker out of the in-sync set and out of the eligible replicas.
     pub fn distrusting(self, broker: BrokerId) -> Change<'a> {
         Change { distrusted: Some(broker), ..self.without(broker) }
+    }
+
+    /// Rather nobody leads than the distrusted broker.
+    pub fn forsaking(self) -> Change<'a> {
+        Change { forsaken: true, ..self }
     }
 
     pub fn electing(self, election: Election) -> Change<'a> {
@@ -107,7 +115,7 @@ impl<'a> Change<'a> {
             isr = vec![elected.leader];
             elr.retain(|member| *member != elected.leader);
         }
-        if isr.is_empty() {
+        if isr.is_empty() && !self.nobody_is_left(&elr) {
             let kept = self.kept(&elr);
             elr.retain(|member| *member != kept);
             isr.push(kept);
@@ -182,11 +190,29 @@ impl<'a> Change<'a> {
         if let Some(leader) = in_order.into_iter().find(|id| may_lead(*id)) {
             return clean(leader);
         }
-        let unclean = self.replicas.iter().copied().find(|id| (self.acceptable)(*id));
-        match unclean.filter(|_| self.election == Election::Unclean) {
+        match self.unclean().filter(|_| self.election == Election::Unclean) {
             Some(leader) => Elected { leader, unclean: true },
             None => clean(NO_BROKER),
         }
+    }
+
+    /// Whether no copy is left that can be counted on: then the set is empty, and only an unclean election, which somebody must ask
+    /// for, goes on with one of the others.
+    fn nobody_is_left(&self, elr: &[BrokerId]) -> bool {
+        let others = self.replicas.iter().any(|id| Some(*id) != self.distrusted);
+        elr.is_empty() && ((self.forsaken && others) || self.is_given_up())
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.old.isr.is_empty() && self.old.elr.is_empty() && !self.old.last_known_elr.is_empty()
+    }
+
+    /// The first of those that can lead; not the one that was given up, if there is another.
+    fn unclean(&self) -> Option<BrokerId> {
+        let given_up = |id: &BrokerId| self.is_given_up() && self.old.last_known_elr.contains(id);
+        let mut able = self.replicas.iter().copied().filter(|id| (self.acceptable)(*id));
+        let first = able.clone().next();
+        able.find(|id| !given_up(id)).or(first)
     }
 
     /// Who stays in the in-sync set when it would be empty: the one whose copy is believed to be the best.
@@ -200,7 +226,16 @@ impl<'a> Change<'a> {
 
     /// Kafka tells the last leader of a partition that has none in the place of the last known eligible replicas.
     fn last_known_leader(&self, leader: BrokerId) -> Vec<BrokerId> {
-        if leader != NO_BROKER || !self.rules.keeps_eligible {
+        if leader != NO_BROKER {
+            return Vec::new();
+        }
+        if let Some(distrusted) = self.distrusted.filter(|_| self.forsaken) {
+            return vec![distrusted];
+        }
+        if self.is_given_up() {
+            return self.old.last_known_elr.clone();
+        }
+        if !self.rules.keeps_eligible {
             return Vec::new();
         }
         match self.old.leader {

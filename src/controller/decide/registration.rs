@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use uuid::Uuid;
+
 use super::elections::{Event, after, after_directory_failed};
 use super::features::{initial_features, reason_against_broker};
 use super::rules::Rules;
@@ -21,6 +23,8 @@ pub struct Registration {
     pub broker: BrokerRegistration,
     /// The epoch under which it ran before, when it stopped cleanly then.
     pub previous_epoch: Option<i64>,
+    /// Former lives that its log directories remember; empty when it claims nothing.
+    pub remembered: Vec<Uuid>,
 }
 
 /// The first records of a new cluster.
@@ -106,6 +110,12 @@ fn begin_incarnation(draft: &mut Draft, rules: &Rules<'_>, asked: &Registration,
     epoch
 }
 
+/// Whether the broker's directories do not remember the life that was registered last: somebody put an older copy of them back.
+fn is_set_back(image: &Image, asked: &Registration) -> bool {
+    let last = image.broker(asked.broker.id).map(|known| known.incarnation);
+    !asked.remembered.is_empty() && last.is_some_and(|last| !asked.remembered.contains(&last))
+}
+
 fn check(image: &Image, asked: &Registration, other_is_alive: bool) -> Result<(), Refusal> {
     let broker = &asked.broker;
     if !asked.cluster_id.is_empty() && *asked.cluster_id != *image.cluster_id {
@@ -120,6 +130,10 @@ fn check(image: &Image, asked: &Registration, other_is_alive: bool) -> Result<()
             broker.id
         );
         return Err(Refusal::new(ErrorCode::DUPLICATE_BROKER_REGISTRATION, sentence));
+    }
+    if is_another && is_set_back(image, asked) {
+        let sentence = format!("The log directories of broker {} are older than its last registration", broker.id);
+        return Err(Refusal::new(ErrorCode::STALE_BROKER_EPOCH, sentence));
     }
     check_directories(image, broker)?;
     match reason_against_broker(image, broker) {

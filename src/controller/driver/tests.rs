@@ -71,8 +71,13 @@ impl Machine {
             features: supported_features(),
             ..BrokerRegistration::default()
         };
-        let asked =
-            Registration { cluster_id: String::new(), fresh_cluster_id: String::new(), broker, previous_epoch: None };
+        let asked = Registration {
+            cluster_id: String::new(),
+            fresh_cluster_id: String::new(),
+            broker,
+            previous_epoch: None,
+            remembered: Vec::new(),
+        };
         self.controller.register(asked).await.unwrap().map_err(|refusal| refusal.code)
     }
 

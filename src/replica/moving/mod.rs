@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use crate::base::Offset;
 use crate::log::{AppendError, Log, LogError};
+use crate::metadata::PartitionState;
 use crate::replica::partition::{Checkpointed, Partition};
 
 pub use orders::MoveRefused;
@@ -136,8 +137,31 @@ impl Partition {
         moving.log.map(|log| (moving.to, *log))
     }
 
-    /// The directory that the controller is to be told of, when it believes the replica in `assigned`.
-    pub fn claim(&self, assigned: Option<Uuid>) -> Option<Uuid> {
+    /// The directory that the controller is to be told of by this state of the partition, when it believes the replica elsewhere.
+    pub fn claim(&self, state: &PartitionState) -> Option<Uuid> {
+        let assigned = state.directory_of(self.common.options.node_id);
+        let claimed = self.place_to_tell(assigned)?;
+        (!self.is_last_and_lost(state, assigned)).then_some(claimed)
+    }
+
+    /// The directory with the copy that others count on is not here, and what is here is empty: as long as nobody else leads, the
+    /// controller must not take the one for the other.
+    fn is_last_and_lost(&self, state: &PartitionState, assigned: Option<Uuid>) -> bool {
+        let me = self.common.options.node_id;
+        let is_elsewhere = assigned.is_some_and(|assigned| !assigned.is_nil() && self.dirs.by_id(assigned).is_none());
+        let has_another = state.has_leader() && state.leader != me;
+        let counts = state.isr.contains(&me) || state.elr.contains(&me);
+        is_elsewhere && !has_another && counts && state.replicas.len() > 1 && self.has_nothing()
+    }
+
+    fn has_nothing(&self) -> bool {
+        match self.view_if_open() {
+            Some(view) => view.log_end_offset == 0,
+            None => !self.exists_on_disk(),
+        }
+    }
+
+    fn place_to_tell(&self, assigned: Option<Uuid>) -> Option<Uuid> {
         let claimed = if self.is_missing() {
             // A directory that is not there is known to the controller as that.
             let is_here = assigned.is_none_or(|assigned| assigned.is_nil() || self.dirs.by_id(assigned).is_some());

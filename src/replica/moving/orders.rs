@@ -158,7 +158,7 @@ impl Partitions {
         let name = &partition.identity.topic_partition;
         let image = self.image();
         let Some(state) = image.partition(&name.topic, name.partition) else { return };
-        if partition.claim(state.directory_of(self.common().options.node_id)).is_some() {
+        if partition.claim(state).is_some() {
             self.common().misplaced.add(partition);
         }
     }
@@ -212,6 +212,7 @@ impl Partitions {
         if partition.is_retired() {
             return None;
         }
-        partition.claim(self.assigned(partition))
+        let name = &partition.identity.topic_partition;
+        partition.claim(self.image().partition(&name.topic, name.partition)?)
     }
 }

@@ -79,3 +79,37 @@ fn a_replica_in_a_directory_that_failed_is_not_led() {
     assert_eq!(outcome, ErrorCode::NONE);
     assert_eq!(leaders(&lost), [-1, 1]);
 }
+
+/// A topic of three copies whose broker 1 comes back with another directory than the one its copy was in.
+fn replaced(isr: Vec<BrokerId>, elr: Vec<BrokerId>) -> Image {
+    let mut image = replicated(3, 2);
+    let leader = isr.iter().copied().find(|id| *id != 1).unwrap_or(crate::base::ids::NO_BROKER);
+    let directories = vec![OTHER, directory(2), directory(3)];
+    let next = PartitionState { leader, isr, elr, directories, ..state(&image) };
+    set_state(&mut image, next);
+    image
+}
+
+#[test]
+fn a_copy_that_is_made_anew_in_another_directory_is_not_eligible_any_more() {
+    let (image, outcome) = assign(&replaced(vec![3], vec![1]), directory(1), 0);
+    assert_eq!(outcome, ErrorCode::NONE);
+    let now = state(&image);
+    assert_eq!((now.leader, &now.isr[..], &now.elr[..]), (3, &[3][..], &[][..]));
+    assert_eq!(now.directory_of(1), Some(directory(1)));
+}
+
+#[test]
+fn a_copy_that_is_in_sync_again_stays_when_its_new_directory_is_told() {
+    let (image, _) = assign(&replaced(vec![3, 1], vec![]), directory(1), 0);
+    assert_eq!(&state(&image).isr[..], &[3, 1]);
+}
+
+#[test]
+fn a_copy_that_moves_between_directories_that_are_there_stays_eligible() {
+    let mut image = replaced(vec![3], vec![1]);
+    let two = BrokerRegistration { directories: vec![directory(1), OTHER], ..(**image.broker(1).expect("it")).clone() };
+    apply(&mut image, &[MetadataRecord::Broker(two)]);
+    let (image, _) = assign(&image, directory(1), 0);
+    assert_eq!(&state(&image).elr[..], &[1]);
+}

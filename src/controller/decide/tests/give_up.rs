@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::ErrorCode;
+use crate::controller::decide::elections::{self, Event};
 use crate::controller::decide::give_up::{GiveUp, GiveUpOutcomes, OwnCopy, give_up};
 
 fn asking(broker: BrokerId, short: bool) -> GiveUp {
@@ -64,10 +65,44 @@ fn the_last_one_stays_whatever_the_topic_says_about_unclean_elections() {
     let next = PartitionState { isr: vec![1], ..state(&image) };
     set_state(&mut image, next);
     assert_refused(&image, &asking(1, false));
-    assert_refused(&image, &asking(1, true));
     apply(&mut image, &[topic_config("unclean.leader.election.enable", "true")]);
     assert_refused(&image, &asking(1, false));
+}
+
+/// It would cut the others to its end.
+#[test]
+fn the_last_one_does_not_lead_when_it_lacks_records_and_others_may_have_them() {
+    let mut image = replicated(3, 1);
+    let next = PartitionState { isr: vec![1], ..state(&image) };
+    set_state(&mut image, next);
+    let (mut image, reply) = given_up(&image, &asking(1, true));
+    assert_eq!((shown(&image), reply.is_ok()), (expect(-1, &[], &[]), true));
+    for id in 1..=3 {
+        let returned = elections::after(&image, &RULES, Event::Returned(id));
+        apply(&mut image, &returned);
+    }
+    assert_eq!(shown(&image), expect(-1, &[], &[]), "nobody leads by himself");
+    let (asked, partitions) = (elections::Asked::Unclean, [("t".to_owned(), vec![0])]);
+    let decision = elections::elect_leaders(&image, &RULES, asked, Some(&partitions));
+    assert_eq!(shown(&after(&image, &decision)), expect(2, &[2], &[]), "the first that was not given up");
+}
+
+#[test]
+fn the_only_replica_leads_with_what_is_left() {
+    let image = replicated(1, 1);
     assert_refused(&image, &asking(1, true));
+}
+
+#[test]
+fn whoever_is_given_up_leads_after_all_when_an_unclean_election_finds_no_other() {
+    let mut image = replicated(2, 1);
+    let next = PartitionState { isr: vec![1], ..state(&image) };
+    set_state(&mut image, next);
+    let (mut image, _) = given_up(&image, &asking(1, true));
+    fence_broker(&mut image, 2);
+    apply(&mut image, &[topic_config("unclean.leader.election.enable", "true")]);
+    let decision = elections::elect_unclean(&image, &RULES);
+    assert_eq!(shown(&after(&image, &decision)), expect(1, &[1], &[]));
 }
 
 #[test]

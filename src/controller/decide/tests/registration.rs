@@ -9,7 +9,13 @@ pub(super) fn asking(id: BrokerId, incarnation: u128) -> Registration {
         features: supported_features(),
         ..broker(id, None)
     };
-    Registration { cluster_id: "c".into(), fresh_cluster_id: String::new(), broker, previous_epoch: None }
+    Registration {
+        cluster_id: "c".into(),
+        fresh_cluster_id: String::new(),
+        broker,
+        previous_epoch: None,
+        remembered: Vec::new(),
+    }
 }
 
 fn registered(image: &Image, asked: &Registration) -> (Image, i64) {
@@ -142,4 +148,18 @@ fn a_broker_that_lacks_a_feature_is_kept_out_and_one_that_is_in_keeps_levels_dow
     let up = FeatureUpdate { name: "share.version".into(), level: 1, direction: Direction::Upgrade };
     let refusal = update_features(&image, &[up]).reply.unwrap_err();
     assert!(refusal.message.unwrap().contains("Broker 2 does not support this feature"));
+}
+
+#[test]
+fn directories_that_do_not_remember_the_last_life_are_kept_out() {
+    let (image, _) = registered(&replicated(3, 2), &asking(2, 9));
+    let remembering = |lives: &[u128]| Registration {
+        remembered: lives.iter().map(|life| Uuid::from_u128(*life)).collect(),
+        ..asking(2, 10)
+    };
+    assert_eq!(refused(&image, &remembering(&[7, 8]), false), ErrorCode::STALE_BROKER_EPOCH);
+    registered(&image, &remembering(&[8, 9]));
+    registered(&image, &remembering(&[]));
+    let again = Registration { remembered: vec![Uuid::from_u128(8)], ..asking(2, 9) };
+    registered(&image, &again);
 }

@@ -86,8 +86,7 @@ fn records(image: &Image, step: &Step, turn: u128) -> (Vec<MetadataRecord>, bool
                 ..broker(*id, None)
             };
             let previous_epoch = clean.then_some(known.epoch);
-            let asked =
-                Registration { cluster_id: "c".into(), fresh_cluster_id: String::new(), broker, previous_epoch };
+            let asked = Registration { broker, previous_epoch, ..super::registration::asking(*id, 0) };
             register(image, &RULES, &asked, false).records
         }
         Step::Isr { members, recovering } => {
