@@ -21,6 +21,8 @@ use crate::replica::journal::{self, Journal};
 use crate::replica::*;
 use crate::telemetry::Telemetry;
 
+mod lost;
+
 const NODE: i32 = 1;
 const A: Uuid = Uuid::from_u128(201);
 const B: Uuid = Uuid::from_u128(202);
