@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::child::{self, run_apart};
 use super::run::{Report, Setup};
+use super::scripts::{CHARGES, Script};
 use crate::base::rules::Rule;
 
 /// Seeds of a usual test run.
@@ -51,14 +52,15 @@ fn no_seed_breaks_a_promise() {
     // Where a run is worked off, in a process of its own: then it ends there.
     child::work_off();
     let without = std::env::var("BARNABAS_WITHOUT").ok().map(|name| child::rule(&name).expect("a rule's name"));
+    let script = std::env::var("BARNABAS_SCRIPT").ok().map(|name| child::script(&name).expect("a script's name"));
     if let Some(seed) = number("BARNABAS_SEED") {
-        let report = run_apart(Setup { seed, without }, true);
+        let report = run_apart(Setup { seed, script, without }, true);
         println!("{report:#?}");
         assert!(report.violations.is_empty());
         return;
     }
     let (from, count) = (number("BARNABAS_FROM").unwrap_or(1), number("BARNABAS_SEEDS").unwrap_or(SEEDS));
-    let setups: Vec<Setup> = (from..from + count).map(|seed| Setup { seed, without }).collect();
+    let setups: Vec<Setup> = (from..from + count).map(|seed| Setup { seed, script, without }).collect();
     let reports = run_all(&setups);
     let broken: Vec<_> = reports.iter().filter(|(_, report)| !report.violations.is_empty()).collect();
     for (setup, report) in &broken {
@@ -100,7 +102,7 @@ const MISSED: &[Rule] = &[
 fn first_broken(rule: Rule) -> Option<(u64, String)> {
     const CHUNK: u64 = 2;
     for from in (1..HIDES_MAX).step_by(CHUNK as usize) {
-        let setups: Vec<Setup> = (from..from + CHUNK).map(|seed| Setup { seed, without: Some(rule) }).collect();
+        let setups: Vec<Setup> = (from..from + CHUNK).map(|seed| Setup { seed, script: None, without: Some(rule) }).collect();
         let broken = run_all(&setups).into_iter().find(|(_, report)| !report.violations.is_empty());
         if let Some((setup, report)) = broken {
             return Some((setup.seed, report.violations[0].clone()));
@@ -121,9 +123,32 @@ fn protections_that_are_switched_off_are_missed() {
     assert!(hidden.is_empty(), "nobody misses {hidden:?}");
 }
 
+/// Runs of each script: with the protection that it is about, and without.
+fn told(seed: u64) -> Vec<Setup> {
+    let both = |script: &Script| [None, Some(script.rule())].map(|without| Setup { seed, script: Some(*script), without });
+    Script::ALL.iter().flat_map(both).collect()
+}
+
+#[test]
+fn each_script_breaks_a_promise_without_its_protection_and_none_with_it() {
+    let seed = number("BARNABAS_FROM").unwrap_or(1);
+    let mut wrong = Vec::new();
+    for (setup, report) in run_all(&told(seed)) {
+        let script = setup.script.unwrap();
+        let is_charge = |violation: &&String| CHARGES.iter().any(|charge| violation.contains(charge));
+        let convicted = report.violations.iter().find(is_charge);
+        match (setup.without, convicted) {
+            (None, _) if report.violations.is_empty() => {}
+            (Some(rule), Some(violation)) => println!("without {rule:?}, {script:?}: {violation}"),
+            _ => wrong.push(format!("{setup:?}: {:#?}", report.violations)),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_same_seed_twice_is_the_same_run() {
-    let [one, again, another] = [1, 1, 2].map(|seed| run_apart(Setup { seed, without: None }, false));
+    let [one, again, another] = [1, 1, 2].map(|seed| run_apart(Setup { seed, script: None, without: None }, false));
     assert_eq!(one.trace, again.trace);
     assert_eq!((&one.counts, one.simulated), (&again.counts, again.simulated));
     assert_ne!(one.trace, another.trace);
