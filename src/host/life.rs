@@ -59,7 +59,13 @@ impl<F: Future> Future for Stoppable<F> {
 
 impl Life {
     pub fn new(span: Span, device: DevicePauses) -> Arc<Life> {
-        Arc::new(Life { tasks: Mutex::default(), ended: AtomicBool::new(false), stopped: Mutex::default(), device, span })
+        Arc::new(Life {
+            tasks: Mutex::default(),
+            ended: AtomicBool::new(false),
+            stopped: Mutex::default(),
+            device,
+            span,
+        })
     }
 
     fn lived<F: Future>(self: &Arc<Self>, work: F) -> Lived<F> {

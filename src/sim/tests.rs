@@ -102,7 +102,8 @@ const MISSED: &[Rule] = &[
 fn first_broken(rule: Rule) -> Option<(u64, String)> {
     const CHUNK: u64 = 2;
     for from in (1..HIDES_MAX).step_by(CHUNK as usize) {
-        let setups: Vec<Setup> = (from..from + CHUNK).map(|seed| Setup { seed, script: None, without: Some(rule) }).collect();
+        let setups: Vec<Setup> =
+            (from..from + CHUNK).map(|seed| Setup { seed, script: None, without: Some(rule) }).collect();
         let broken = run_all(&setups).into_iter().find(|(_, report)| !report.violations.is_empty());
         if let Some((setup, report)) = broken {
             return Some((setup.seed, report.violations[0].clone()));
@@ -125,7 +126,8 @@ fn protections_that_are_switched_off_are_missed() {
 
 /// Runs of each script: with the protection that it is about, and without.
 fn told(seed: u64) -> Vec<Setup> {
-    let both = |script: &Script| [None, Some(script.rule())].map(|without| Setup { seed, script: Some(*script), without });
+    let both =
+        |script: &Script| [None, Some(script.rule())].map(|without| Setup { seed, script: Some(*script), without });
     Script::ALL.iter().flat_map(both).collect()
 }
 

@@ -7,12 +7,13 @@ use kafka_protocol::protocol::{Decodable, Encodable};
 use super::client::{AnswerError, NodeRequest};
 use super::extended::codec::{read_message, write_message};
 use super::messages::{
-    AddRaftVoterRequest, AddRaftVoterResponse, ElectLeadersRequest, ElectLeadersResponse, FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest,
-    HeartbeatResponse, InitProducerIdRequest, InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse,
-    LeaveGroupRequest, LeaveGroupResponse, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
-    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, ProduceRequest,
-    ProduceResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, SyncGroupRequest, SyncGroupResponse,
-    UnregisterControllerRequest, UnregisterControllerResponse,
+    AddRaftVoterRequest, AddRaftVoterResponse, ElectLeadersRequest, ElectLeadersResponse, FindCoordinatorRequest,
+    FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest, InitProducerIdResponse,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, ListOffsetsRequest,
+    ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetCommitRequest, OffsetCommitResponse,
+    OffsetFetchRequest, OffsetFetchResponse, ProduceRequest, ProduceResponse, RemoveRaftVoterRequest,
+    RemoveRaftVoterResponse, SyncGroupRequest, SyncGroupResponse, UnregisterControllerRequest,
+    UnregisterControllerResponse,
 };
 
 macro_rules! client_requests {

@@ -91,10 +91,10 @@ pub async fn proposal_from_before_a_restart(scene: &Scene) -> Result<(), Stuck> 
     // Long enough for the leader to see it, and to say so.
     scene.pause(1_000).await;
     scene.cut_data(first, second);
-    scene.cut_data(second, third);
+    let run = scene.broker_epoch(second);
     cluster.crash(second, Crash::PowerLosesAll).await;
     cluster.start(second);
-    scene.until("the second is back", || scene.is_active(second) && scene.cluster.broker(second).is_some()).await?;
+    scene.until("the second is back", || scene.broker_epoch(second) > run && scene.is_active(second)).await?;
     cluster.net.heal(ips[0], ips[2]);
     scene.wait(Duration::from_secs(2), || scene.is_in_sync(second)).await;
     cluster.crash(first, Crash::Process).await;

@@ -47,10 +47,11 @@ pub async fn late_fetch_of_an_earlier_epoch(scene: &Scene) -> Result<(), Stuck> 
     scene.more_acked(3).await?;
     // What is written now goes to one follower alone, and its word of it stays on its way.
     scene.cut_data(between, leader);
-    scene.until("records without the preferred replica", || {
-        scene.log_end(follower) >= scene.log_end(between) + 3 && scene.log_end(follower) == scene.log_end(leader)
-    })
-    .await?;
+    scene
+        .until("records without the preferred replica", || {
+            scene.log_end(follower) >= scene.log_end(between) + 3 && scene.log_end(follower) == scene.log_end(leader)
+        })
+        .await?;
     cluster.net.cut_at_door(ip(follower), ip(leader), PORT);
     scene.pause(700).await;
     for client in &scene.clients {

@@ -64,9 +64,9 @@ impl Script {
             | Script::PowerCutAfterAck
             | Script::EligibleLosesItsMemory
             | Script::ProposalFromBeforeARestart => "1500",
-            Script::AckedAboveFollowersHighWatermark
-            | Script::LateFetchOfAnEarlierEpoch
-            | Script::JoinsWhileBehind => "15000",
+            Script::AckedAboveFollowersHighWatermark | Script::LateFetchOfAnEarlierEpoch | Script::JoinsWhileBehind => {
+                "15000"
+            }
         };
         let flush = match self {
             // With syncs nobody who was in sync forgets anything.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::base::{BrokerId, Offset};
 use crate::host::sim::Crash;
 use crate::host::task;
-use crate::metadata::PartitionState;
+use crate::metadata::{Image, PartitionState};
 use crate::replica::Partition;
 use crate::sim::client::{Client, text};
 use crate::sim::cluster::{Cluster, NAMES, NODES};
@@ -94,6 +94,12 @@ impl Scene {
         self.newest().is_some_and(|state| state.isr.contains(&id(node)))
     }
 
+    /// Under which epoch a node is registered.
+    pub fn broker_epoch(&self, node: usize) -> i64 {
+        let epoch = |image: &Image| image.broker(id(node)).map_or(-1, |broker| broker.epoch);
+        self.cluster.brokers().map(|(_, broker)| epoch(&broker.image())).max().unwrap_or(-1)
+    }
+
     /// Whether a node is in service, as the metadata of some node has it.
     pub fn is_active(&self, node: usize) -> bool {
         self.cluster.brokers().any(|(_, broker)| broker.image().is_active(id(node)))
@@ -116,7 +122,10 @@ impl Scene {
 
     /// Who decides, if somebody is known to.
     pub fn controller(&self) -> Option<usize> {
-        self.cluster.brokers().find(|(_, broker)| broker.controller.quorum().leadership().borrow().is_me).map(|(at, _)| at)
+        self.cluster
+            .brokers()
+            .find(|(_, broker)| broker.controller.quorum().leadership().borrow().is_me)
+            .map(|(at, _)| at)
     }
 
     pub fn acked(&self) -> usize {
