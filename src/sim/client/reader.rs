@@ -33,10 +33,13 @@ const IDLE_MAX: u32 = 6;
 impl Reader {
     pub async fn run(self) {
         let mut position = 0;
+        // As real clients do, it forgets no epoch that it has seen: a leader that stood still does not know yet that it leads no more.
+        let mut epoch = 0;
         while !self.client.is_leaving() {
-            if let Some(leader) = self.client.leader_of(&self.place).await
+            if let Some(leader) = self.client.leader_of(&self.place).await.filter(|leader| leader.epoch >= epoch)
                 && let Some(mut line) = self.client.connect(&leader.address).await
             {
+                epoch = leader.epoch;
                 let nearer = self.read(&mut line, &leader, &mut position).await;
                 if let Some(near) = nearer.and_then(|id| NAMES.get(usize::try_from(id - 1).ok()?))
                     && let Some(mut line) = self.client.connect(&NodeAddress::new(*near, PORT)).await
