@@ -179,3 +179,38 @@ where
 pub(super) fn device_pause() -> Option<Duration> {
     LIFE.try_with(|life| (life.device)()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::host::task::sleep;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_life_that_stands_still_goes_on_late_and_misses_nothing() {
+        let life = Life::new(Span::none(), Box::new(|| Duration::ZERO));
+        let ticks = Arc::new(AtomicU64::new(0));
+        let counted = ticks.clone();
+        let seconds = |seconds: u64| sleep(Duration::from_millis(seconds * 1_000 + 500));
+        let begun = async {
+            life.begin(async move {
+                loop {
+                    sleep(Duration::from_secs(1)).await;
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            seconds(3).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 3);
+            life.stand_still();
+            seconds(20).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 3, "time goes on without it");
+            life.go_on();
+            seconds(1).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 5, "what was due at once, and the next in its time");
+            life.stand_still();
+            life.end().await;
+        };
+        tokio::task::LocalSet::new().run_until(begun).await;
+    }
+}

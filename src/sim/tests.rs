@@ -124,27 +124,42 @@ fn protections_that_are_switched_off_are_missed() {
     assert!(hidden.is_empty(), "nobody misses {hidden:?}");
 }
 
-/// Runs of each script: with the protection that it is about, and without.
-fn told(seed: u64) -> Vec<Setup> {
-    let both =
-        |script: &Script| [None, Some(script.rule())].map(|without| Setup { seed, script: Some(*script), without });
-    Script::ALL.iter().flat_map(both).collect()
+/// Some steps of a script leave room for chance: without its protection it breaks a promise in one of so many runs, and mostly in the first.
+const TELLINGS_MAX: u64 = 6;
+
+fn told(script: Script, seed: u64, without: Option<Rule>) -> Report {
+    run_apart(Setup { seed, script: Some(script), without }, false)
+}
+
+/// What a script is guilty of with its protection, or that it is guilty of nothing without.
+fn tell(script: Script) -> Result<String, String> {
+    let first = number("BARNABAS_FROM").unwrap_or(1);
+    let with = told(script, first, None);
+    if !with.violations.is_empty() {
+        return Err(format!("{script:?}, with everything in force: {:#?}", with.violations));
+    }
+    let rule = script.rule();
+    for seed in first..first + TELLINGS_MAX {
+        let violations = told(script, seed, Some(rule)).violations;
+        let is_charge = |violation: &&String| CHARGES.iter().any(|charge| violation.contains(charge));
+        if let Some(charge) = violations.iter().find(is_charge) {
+            return Ok(format!("without {rule:?}, {script:?}, seed {seed}: {charge}"));
+        }
+    }
+    Err(format!("{script:?}: nobody misses {rule:?}"))
 }
 
 #[test]
 fn each_script_breaks_a_promise_without_its_protection_and_none_with_it() {
-    let seed = number("BARNABAS_FROM").unwrap_or(1);
-    let mut wrong = Vec::new();
-    for (setup, report) in run_all(&told(seed)) {
-        let script = setup.script.unwrap();
-        let is_charge = |violation: &&String| CHARGES.iter().any(|charge| violation.contains(charge));
-        let convicted = report.violations.iter().find(is_charge);
-        match (setup.without, convicted) {
-            (None, _) if report.violations.is_empty() => {}
-            (Some(rule), Some(violation)) => println!("without {rule:?}, {script:?}: {violation}"),
-            _ => wrong.push(format!("{setup:?}: {:#?}", report.violations)),
-        }
-    }
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        // One after another in each half: as many at a time as the smallest machine has cores.
+        let halves = Script::ALL.chunks(Script::ALL.len().div_ceil(2));
+        let threads: Vec<_> =
+            halves.map(|half| scope.spawn(|| half.iter().map(|script| tell(*script)).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    outcomes.iter().flatten().for_each(|told| println!("{told}"));
+    let wrong: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -43,10 +43,11 @@ pub async fn eligible_loses_its_memory(scene: &Scene) -> Result<(), Stuck> {
     scene.more_acked(5).await?;
     scene.cut_data(first, second);
     scene.cut_data(second, third);
+    let run = scene.broker_epoch(second);
     scene.cluster.crash(second, Crash::PowerLosesAll).await;
     scene.until("the leader is alone in sync", || scene.are_in_sync(&[first])).await?;
     scene.cluster.start(second);
-    scene.until("the second is back", || scene.is_active(second) && scene.cluster.broker(second).is_some()).await?;
+    scene.until("the second is back", || scene.is_back(second, run)).await?;
     scene.cluster.crash(first, Crash::Process).await;
     scene.wait(Duration::from_secs(5), || scene.is_led_by(second)).await;
     scene.pause(1_000).await;
@@ -94,7 +95,7 @@ pub async fn proposal_from_before_a_restart(scene: &Scene) -> Result<(), Stuck> 
     let run = scene.broker_epoch(second);
     cluster.crash(second, Crash::PowerLosesAll).await;
     cluster.start(second);
-    scene.until("the second is back", || scene.broker_epoch(second) > run && scene.is_active(second)).await?;
+    scene.until("the second is back", || scene.is_back(second, run)).await?;
     cluster.net.heal(ips[0], ips[2]);
     scene.wait(Duration::from_secs(2), || scene.is_in_sync(second)).await;
     cluster.crash(first, Crash::Process).await;

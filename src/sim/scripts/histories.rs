@@ -20,10 +20,11 @@ pub async fn acked_above_followers_high_watermark(scene: &Scene) -> Result<(), S
     scene.cut_data(second, third);
     scene.cut_data(first, second);
     scene.cut_data(first, third);
+    let run = scene.broker_epoch(first);
     cluster.crash(first, Crash::Process).await;
     scene.until("the second leads", || scene.is_led_by(second)).await?;
     cluster.start(first);
-    scene.until("the first is back", || scene.cluster.broker(first).is_some() && scene.is_active(first)).await?;
+    scene.until("the first is back", || scene.is_back(first, run)).await?;
     scene.pause(500).await;
     cluster.crash(second, Crash::Process).await;
     scene.until("the third leads", || scene.is_led_by(third)).await?;

@@ -100,6 +100,13 @@ impl Scene {
         self.cluster.brokers().map(|(_, broker)| epoch(&broker.image())).max().unwrap_or(-1)
     }
 
+    /// Whether a node serves again, in a later run than that of an epoch.
+    pub fn is_back(&self, node: usize, since: i64) -> bool {
+        let serves =
+            |image: &Image| image.broker(id(node)).is_some_and(|broker| broker.epoch > since && broker.is_active());
+        self.cluster.brokers().any(|(_, broker)| serves(&broker.image()))
+    }
+
     /// Whether a node is in service, as the metadata of some node has it.
     pub fn is_active(&self, node: usize) -> bool {
         self.cluster.brokers().any(|(_, broker)| broker.image().is_active(id(node)))
@@ -173,9 +180,9 @@ impl Scene {
                 break;
             }
             self.cluster.crash(controller, Crash::Process).await;
-            self.until("another decides", || self.controller().is_some()).await?;
+            self.until("it is missed", || !self.is_active(controller)).await?;
             self.cluster.start(controller);
-            self.until("all are in sync", || self.are_in_sync(&order)).await?;
+            self.until("all are in sync", || self.is_active(controller) && self.are_in_sync(&order)).await?;
         }
         self.elect_preferred().await?;
         self.begin().await
