@@ -114,7 +114,8 @@ impl Observer {
             let epochs = |state: &PartitionState| (state.leader_epoch, state.partition_epoch);
             let is_same = known.leader == state.leader && known.isr == state.isr;
             let goes_on = known.leader_epoch <= state.leader_epoch && known.partition_epoch < state.partition_epoch;
-            if !(is_same && epochs(known) == epochs(state)) && !goes_on {
+            let stays = is_same && epochs(known) == epochs(state);
+            if !stays && !goes_on {
                 self.cluster.history.violated(format!(
                     "epochs-went-back: {}-{index} was {known:?} and is {state:?} on {name} at {}",
                     topic.name, image.offset
