@@ -42,6 +42,8 @@ rules! {
     UncleanRestartLeaves,
     /// A replica joins the in-sync set only when it has everything that is committed.
     JoinNeedsHighWatermark,
+    /// Nobody is taken into the in-sync set for what an earlier run of its process had (KIP-903).
+    ChecksBrokerEpoch,
     /// A decision on an older picture of the metadata is refused.
     DecisionsAreFresh,
     /// A coordinator answers when what it said is committed.

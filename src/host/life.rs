@@ -2,8 +2,10 @@
 //! deep in a library they were started; and what would block on a device takes simulated time in it.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -26,21 +28,60 @@ pub type DevicePauses = Box<dyn Fn() -> Duration + Send + Sync>;
 pub struct Life {
     tasks: Mutex<Vec<AbortHandle>>,
     ended: AtomicBool,
+    /// `Some` while it stands still: whoever would have gone on.
+    stopped: Mutex<Option<Vec<Waker>>>,
     device: DevicePauses,
     /// In which everything that the process logs is shown.
     span: Span,
 }
 
 /// What a task of a life runs as.
-type Lived<F> = TaskLocalFuture<Arc<Life>, Instrumented<F>>;
+type Lived<F> = Stoppable<TaskLocalFuture<Arc<Life>, Instrumented<F>>>;
+
+/// Does not go on while its life stands still.
+struct Stoppable<F> {
+    life: Arc<Life>,
+    /// Boxed, so that nothing here has to be pinned by hand.
+    work: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Stoppable<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        if let Some(waiting) = &mut *self.life.stopped.lock() {
+            waiting.push(context.waker().clone());
+            return Poll::Pending;
+        }
+        self.work.as_mut().poll(context)
+    }
+}
 
 impl Life {
     pub fn new(span: Span, device: DevicePauses) -> Arc<Life> {
-        Arc::new(Life { tasks: Mutex::default(), ended: AtomicBool::new(false), device, span })
+        Arc::new(Life {
+            tasks: Mutex::default(),
+            ended: AtomicBool::new(false),
+            stopped: Mutex::default(),
+            device,
+            span,
+        })
     }
 
     fn lived<F: Future>(self: &Arc<Self>, work: F) -> Lived<F> {
-        LIFE.scope(self.clone(), work.instrument(self.span.clone()))
+        let work = Box::pin(LIFE.scope(self.clone(), work.instrument(self.span.clone())));
+        Stoppable { life: self.clone(), work }
+    }
+
+    /// SIGSTOP: none of its tasks goes on, while time and everybody else do.
+    pub fn stand_still(&self) {
+        self.stopped.lock().get_or_insert_default();
+    }
+
+    /// SIGCONT: it goes on as if nothing had been, late.
+    pub fn go_on(&self) {
+        let waiting = self.stopped.lock().take();
+        waiting.into_iter().flatten().for_each(Waker::wake);
     }
 
     /// Starts the process's first task, on the current `LocalSet`.
@@ -137,4 +178,39 @@ where
 /// How long a visit to the device takes where this is called; `None` outside of a life.
 pub(super) fn device_pause() -> Option<Duration> {
     LIFE.try_with(|life| (life.device)()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::host::task::sleep;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_life_that_stands_still_goes_on_late_and_misses_nothing() {
+        let life = Life::new(Span::none(), Box::new(|| Duration::ZERO));
+        let ticks = Arc::new(AtomicU64::new(0));
+        let counted = ticks.clone();
+        let seconds = |seconds: u64| sleep(Duration::from_millis(seconds * 1_000 + 500));
+        let begun = async {
+            life.begin(async move {
+                loop {
+                    sleep(Duration::from_secs(1)).await;
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            seconds(3).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 3);
+            life.stand_still();
+            seconds(20).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 3, "time goes on without it");
+            life.go_on();
+            seconds(1).await;
+            assert_eq!(ticks.load(Ordering::SeqCst), 5, "what was due at once, and the next in its time");
+            life.stand_still();
+            life.end().await;
+        };
+        tokio::task::LocalSet::new().run_until(begun).await;
+    }
 }

@@ -156,6 +156,22 @@ async fn without_flush_messages_only_acks_all_survives_a_power_cut_and_only_by_p
 }
 
 #[tokio::test]
+async fn what_is_answered_after_the_flush_journal_found_no_room_survives_a_power_cut() {
+    let world = World::new(FlushPolicy::Sync, i64::MAX);
+    for _ in 0..2 {
+        assert!(world.produce(0, -1).await);
+    }
+    // Enough for the record, not for what the journal says of it.
+    world.sim.disk.set_capacity_bytes(world.sim.disk.used_bytes() + 100);
+    assert!(world.produce(0, -1).await, "then it is synced where it is");
+    world.sim.disk.set_capacity_bytes(u64::MAX);
+    for _ in 0..2 {
+        assert!(world.produce(0, -1).await);
+    }
+    assert_eq!(world.lose_power().end(0), 5);
+}
+
+#[tokio::test]
 async fn the_append_that_reaches_flush_messages_waits_and_takes_the_others_along() {
     let world = World::new(FlushPolicy::Sync, 3);
     for synced in [3, 6] {

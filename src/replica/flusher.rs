@@ -381,7 +381,7 @@ impl Rounds {
     /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
     pub(super) fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
-        if partitions.is_empty() {
+        if partitions.is_empty() && !self.journal.as_ref().is_some_and(Journal::is_torn) {
             return true;
         }
         self.sync(&partitions);

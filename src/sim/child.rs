@@ -15,12 +15,14 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
+use super::cluster::DISK_TROUBLE;
 use super::run::{Report, Setup, run};
+use super::scripts::Script;
 use crate::base::rules::{self, Rule};
 use crate::host::sim::determinism::take_randomness_away;
 use crate::host::task::{Moment, moment};
 
-/// What a child is to run: a seed, and perhaps the name of a protection that is switched off.
+/// What a child is to run: a seed, and perhaps a script and the name of a protection that is switched off; `-`: none.
 const WORK: &str = "BARNABAS_SIM_CHILD";
 
 /// What the nodes log is shown from this level on.
@@ -34,7 +36,7 @@ const REAL_MAX: Duration = Duration::from_secs(180);
 /// Panics and errors of the run, as they came.
 static TROUBLE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// A node's own complaint. Excused in runs in which a disk was full.
+/// A node's own complaint. Excused in runs in which a disk was full or failed.
 const LOGGED: &str = "error in the log: ";
 
 fn note_trouble(what: String) {
@@ -46,10 +48,9 @@ fn note_trouble(what: String) {
 
 /// Runs a seed in a process of its own and waits for its report. `shown`: its log goes to standard error.
 pub fn run_apart(setup: Setup, shown: bool) -> Report {
-    let mut work = setup.seed.to_string();
-    if let Some(rule) = setup.without {
-        work.push_str(&format!(" {rule:?}"));
-    }
+    let script = setup.script.map_or("-".to_owned(), |script| format!("{script:?}"));
+    let rule = setup.without.map_or("-".to_owned(), |rule| format!("{rule:?}"));
+    let work = format!("{} {script} {rule}", setup.seed);
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["sim::tests::no_seed_breaks_a_promise", "--exact", "--nocapture"])
         .env(WORK, work)
@@ -67,9 +68,13 @@ pub fn run_apart(setup: Setup, shown: bool) -> Report {
 /// The child's side: does not come back from there. Anybody else's: nothing.
 pub fn work_off() {
     let Ok(work) = std::env::var(WORK) else { return };
-    let mut words = work.split(' ');
-    let seed = words.next().unwrap().parse().unwrap();
-    let without = words.next().map(|name| rule(name).unwrap());
+    let words: Vec<&str> = work.split(' ').collect();
+    let named = |at: usize| Some(words[at]).filter(|word| *word != "-");
+    let setup = Setup {
+        seed: words[0].parse().unwrap(),
+        script: named(1).map(|name| script(name).unwrap()),
+        without: named(2).map(|name| rule(name).unwrap()),
+    };
     let (done, report) = mpsc::channel();
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("{panic}");
@@ -80,14 +85,14 @@ pub fn work_off() {
     let running = thread.spawn(move || {
         let shown = std::env::var(LOG).ok();
         let _logging = tracing::subscriber::set_default(subscriber(shown.as_deref()));
-        let _ = done.send(run(Setup { seed, without }));
+        let _ = done.send(run(setup));
     });
     running.unwrap();
     let mut report = report.recv_timeout(REAL_MAX).unwrap_or_else(|error| Report {
         violations: vec![format!("the run did not come to its end: {error}")],
         ..Report::default()
     });
-    let may_complain = report.counts.contains_key("full disks");
+    let may_complain = report.counts.keys().any(|name| DISK_TROUBLE.contains(&name.as_str()));
     let trouble = std::mem::take(&mut *TROUBLE.lock().unwrap());
     report.violations.extend(trouble.into_iter().filter(|what| !may_complain || !what.starts_with(LOGGED)));
     println!("\n{REPORT}{}", serde_json::to_string(&report).unwrap());
@@ -97,6 +102,10 @@ pub fn work_off() {
 
 pub fn rule(name: &str) -> Option<Rule> {
     rules::ALL.iter().copied().find(|rule| format!("{rule:?}") == name)
+}
+
+pub fn script(name: &str) -> Option<Script> {
+    Script::ALL.iter().copied().find(|script| format!("{script:?}") == name)
 }
 
 fn subscriber(shown: Option<&str>) -> Box<dyn Subscriber + Send + Sync> {

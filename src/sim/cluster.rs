@@ -25,6 +25,9 @@ pub const PORT: u16 = 9092;
 /// How long a visit to a healthy device takes, in microseconds.
 const DEVICE_MICROS: Range<u64> = 50..4_000;
 
+/// What is counted under these names excuses a node's complaints, and that it ends.
+pub const DISK_TROUBLE: [&str; 2] = ["full disks", "failed syncs"];
+
 /// When the run begins, by the nodes' clocks.
 const BEGAN_MS: i64 = 1_700_000_000_000;
 
@@ -48,6 +51,11 @@ pub struct Cluster {
 
 fn ip(number: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, number))
+}
+
+/// The rack of a machine: each has its own.
+pub fn rack(at: usize) -> String {
+    format!("rack-{}", at + 1)
 }
 
 impl Cluster {
@@ -80,6 +88,8 @@ impl Cluster {
             "log.dirs=/data".to_owned(),
             "http.listener=".to_owned(),
             "num.network.threads=1".to_owned(),
+            format!("broker.rack={}", rack(at)),
+            "replica.selector.class=RackAwareReplicaSelector".to_owned(),
         ];
         set.extend(self.settings.iter().cloned());
         let sources = Sources { set, ..Sources::default() };
@@ -170,10 +180,45 @@ impl Cluster {
         self.net.heal_all();
         for at in 0..NODES {
             self.mend_machine(at);
+            self.go_on(at);
         }
     }
 
+    /// What `from` sends to `to` as brokers stays on its way; what they say as controllers gets through.
+    pub fn cut_data(&self, from: usize, to: usize) {
+        self.net.cut_at_door(self.machines[from].ip, self.machines[to].ip, PORT);
+    }
+
+    /// SIGSTOP for the process, if one runs.
+    pub fn stand_still(&self, at: usize) {
+        if let Some(process) = &*self.machines[at].process.borrow() {
+            process.stand_still();
+        }
+    }
+
+    /// SIGCONT.
+    pub fn go_on(&self, at: usize) {
+        if let Some(process) = &*self.machines[at].process.borrow() {
+            process.go_on();
+        }
+    }
+
+    /// The device fails once, at the `count`th sync from now.
+    pub fn fail_sync(&self, at: usize, count: u64) {
+        self.machines[at].host.disk.fail_sync_at(count);
+    }
+
+    /// How many syncs have failed on all disks.
+    pub fn failed_syncs(&self) -> u64 {
+        self.machines.iter().map(|machine| machine.host.disk.failed_syncs()).sum()
+    }
+
+    pub fn disks_had_trouble(&self) -> bool {
+        self.failed_syncs() > 0 || self.history.counted(DISK_TROUBLE[0]) > 0
+    }
+
     pub fn mend_machine(&self, at: usize) {
+        self.machines[at].host.disk.fail_no_sync();
         self.set_device(at, DEVICE_MICROS);
         self.machines[at].host.disk.set_capacity_bytes(u64::MAX);
     }

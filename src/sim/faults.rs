@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NAMES, NODES};
+use super::cluster::{Cluster, NAMES, NODES, PORT};
 use super::dice::Dice;
 use super::process::Stage;
 use crate::host::sim::Crash;
@@ -28,6 +28,10 @@ enum Fault {
     FullDisk,
     SlowNetwork,
     CutClient,
+    CutData,
+    SlowLink,
+    Pause,
+    FailedSync,
 }
 
 /// With how often each is drawn.
@@ -45,6 +49,10 @@ const FAULTS: &[(Fault, u64)] = &[
     (Fault::FullDisk, 2),
     (Fault::SlowNetwork, 2),
     (Fault::CutClient, 2),
+    (Fault::CutData, 5),
+    (Fault::SlowLink, 3),
+    (Fault::Pause, 4),
+    (Fault::FailedSync, 2),
 ];
 
 pub struct Faults {
@@ -88,6 +96,10 @@ impl Faults {
         self.dice.index(NODES)
     }
 
+    fn other(&self, at: usize) -> usize {
+        (at + 1 + self.dice.index(NODES - 1)) % NODES
+    }
+
     fn power(&self) -> Crash {
         if self.dice.one_in(2) { Crash::PowerLosesAll } else { Crash::PowerLosesSome }
     }
@@ -111,8 +123,7 @@ impl Faults {
             Fault::OneWay => self.cut(at, true).await,
             Fault::CutPair => self.cut(at, false).await,
             Fault::BreakConnections => {
-                let other = (at + 1 + self.dice.index(NODES - 1)) % NODES;
-                cluster.net.break_between(cluster.machines[at].ip, cluster.machines[other].ip);
+                cluster.net.break_between(cluster.machines[at].ip, cluster.machines[self.other(at)].ip);
             }
             Fault::SlowDisk => {
                 let slowest = *self.dice.pick(&[50_000, 300_000, 1_500_000]);
@@ -131,6 +142,25 @@ impl Faults {
                 cluster.net.set_latency(Duration::from_millis(1)..Duration::from_millis(self.dice.between(20..400)));
                 task::sleep(self.dice.ms(500..4_000)).await;
                 cluster.net.set_latency(super::run::LATENCY);
+            }
+            Fault::CutData => self.cut_data(at).await,
+            Fault::SlowLink => {
+                let (from, to) = (cluster.machines[at].ip, cluster.machines[self.other(at)].ip);
+                let by = Duration::from_millis(*self.dice.pick(&[30, 300, 2_000]));
+                cluster.net.delay_at_door(from, to, PORT, by);
+                task::sleep(self.dice.ms(500..8_000)).await;
+                cluster.net.hurry(from, to);
+            }
+            Fault::Pause => {
+                cluster.history.count("pauses");
+                cluster.stand_still(at);
+                task::sleep(self.dice.ms(100..9_000)).await;
+                cluster.go_on(at);
+            }
+            Fault::FailedSync => {
+                cluster.fail_sync(at, self.dice.between(1..30));
+                task::sleep(self.dice.ms(100..3_000)).await;
+                self.raise_the_dead().await;
             }
             Fault::CutClient => {
                 let client = *self.dice.pick(&self.clients);
@@ -182,8 +212,7 @@ impl Faults {
     }
 
     async fn cut(&self, at: usize, one_way: bool) {
-        let other = (at + 1 + self.dice.index(NODES - 1)) % NODES;
-        let (from, to) = (self.cluster.machines[at].ip, self.cluster.machines[other].ip);
+        let (from, to) = (self.cluster.machines[at].ip, self.cluster.machines[self.other(at)].ip);
         self.cluster.history.count("cuts");
         self.cluster.net.cut(from, to);
         if !one_way {
@@ -194,13 +223,35 @@ impl Faults {
         self.cluster.net.heal(to, from);
     }
 
+    /// A node cannot fetch from another, or nobody from it, or it from nobody; as controllers they hear each other.
+    async fn cut_data(&self, at: usize) {
+        let nodes: Vec<usize> = (0..NODES).filter(|other| *other != at).collect();
+        let others = if self.dice.one_in(2) { nodes } else { vec![*self.dice.pick(&nodes)] };
+        let ways = self.dice.below(3);
+        self.cluster.history.count("cuts");
+        for other in &others {
+            if ways != 1 {
+                self.cluster.cut_data(at, *other);
+            }
+            if ways != 2 {
+                self.cluster.cut_data(*other, at);
+            }
+        }
+        task::sleep(self.dice.ms(500..12_000)).await;
+        let machines = &self.cluster.machines;
+        for other in others {
+            self.cluster.net.heal(machines[at].ip, machines[other].ip);
+            self.cluster.net.heal(machines[other].ip, machines[at].ip);
+        }
+    }
+
     /// Starts every process again that ended by itself, as an operator's service manager would.
     pub async fn raise_the_dead(&self) {
         for (at, name) in NAMES.iter().enumerate() {
             if let Some(Stage::Ended(why)) = self.cluster.stage(at) {
                 let history = &self.cluster.history;
                 history.note(&format!("{name} had ended: {why:?}"));
-                if let Some(why) = why.filter(|_| history.counted("full disks") == 0) {
+                if let Some(why) = why.filter(|_| !self.cluster.disks_had_trouble()) {
                     history.violated(format!("{name} cannot go on: {why}"));
                 }
                 self.cluster.crash(at, Crash::Process).await;

@@ -148,6 +148,11 @@ impl History {
         }
     }
 
+    /// How many records of a partition producers were told of.
+    pub fn acked_at(&self, place: &Place) -> usize {
+        self.state.borrow().records.get(place).map_or(0, |records| records.acked.len())
+    }
+
     /// A consumer got a record.
     pub fn read(&self, place: &Place, offset: Offset, value: Value, by: &str) {
         self.count("read records");

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `cluster` | machines and the processes on them: start, stop, crash, restart |
 //! | `faults` | what goes wrong, and when |
+//! | `scripts/` | histories that are told step by step |
 //! | `client/` | producers, readers, a group's consumer, an administrator |
 //! | `history` | what clients saw, held against what must hold as it comes in |
 //! | `check/` | what nodes look like from inside: leaders, high watermarks, metadata, logs |
@@ -24,5 +25,6 @@ mod faults;
 mod history;
 mod process;
 mod run;
+mod scripts;
 #[cfg(test)]
 mod tests;

@@ -57,6 +57,14 @@ impl Process {
         self.stop.send_replace(true);
     }
 
+    pub fn stand_still(&self) {
+        self.life.stand_still();
+    }
+
+    pub fn go_on(&self) {
+        self.life.go_on();
+    }
+
     /// All that is left of it is gone when this returns.
     pub async fn end(self) {
         self.broker.borrow_mut().take();

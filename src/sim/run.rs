@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,11 +20,12 @@ use super::client::member::{Board, Member};
 use super::client::producer::Producer;
 use super::client::reader::Reader;
 use super::client::{Client, Phase};
-use super::cluster::{Cluster, NAMES, NODES};
+use super::cluster::{Cluster, NAMES, NODES, rack};
 use super::dice::Dice;
 use super::faults::Faults;
 use super::history::{History, Place};
 use super::process::Stage;
+use super::scripts::{Scene, Script, Stuck};
 use crate::base::rules::Rule;
 use crate::host::task;
 
@@ -48,6 +50,8 @@ const GROUPS: &[&str] = &["group-a", "group-b"];
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub seed: u64,
+    /// A history that is told step by step, in place of what chance would have.
+    pub script: Option<Script>,
     /// A protection that is switched off.
     pub without: Option<Rule>,
 }
@@ -68,13 +72,18 @@ pub fn run(setup: Setup) -> Report {
     task::block_inline();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     // The world begins inside: outside, the clock is the machine's.
-    let play = async move { World::new(setup.seed).play().await };
+    let play = async move { World::new(setup).play().await };
     runtime.block_on(LocalSet::new().run_until(Box::pin(play)))
 }
 
 /// Settings of every node: some always, some as the seed has them.
-fn settings(dice: &Dice, min_in_sync: u64) -> Vec<String> {
-    let pick = |name: &str, values: &[&str]| format!("{name}={}", dice.pick(values));
+fn settings(dice: &Dice, min_in_sync: u64, script: Option<Script>) -> Vec<String> {
+    let told = script.map(Script::settings).unwrap_or_default();
+    let pick = |name: &str, values: &[&str]| {
+        let picked = *dice.pick(values);
+        let told = told.iter().find(|(told, _)| *told == name);
+        format!("{name}={}", told.map_or(picked, |(_, value)| value))
+    };
     vec![
         "auto.create.topics.enable=false".to_owned(),
         "offsets.topic.num.partitions=2".to_owned(),
@@ -84,6 +93,7 @@ fn settings(dice: &Dice, min_in_sync: u64) -> Vec<String> {
         pick("broker.session.timeout.ms", &["2500", "5000"]),
         pick("log.flush.offset.checkpoint.interval.ms", &["700", "5000", "60000"]),
         pick("replica.high.watermark.checkpoint.interval.ms", &["500", "5000"]),
+        pick("flush.policy", &["sync"]),
     ]
 }
 
@@ -95,18 +105,20 @@ struct World {
     made: Rc<RefCell<Vec<String>>>,
     commits: Rc<Cell<u64>>,
     seed: u64,
+    script: Option<Script>,
     clients: Cell<u8>,
 }
 
 impl World {
-    fn new(seed: u64) -> World {
+    fn new(Setup { seed, script, .. }: Setup) -> World {
         let dice = Dice::new(seed, 1_000);
-        let min_in_sync = if dice.one_in(4) { 1 } else { 2 };
+        let drawn = if dice.one_in(4) { 1 } else { 2 };
+        let min_in_sync = script.map_or(drawn, Script::min_in_sync);
         let history = Rc::new(History::new(min_in_sync > 1));
-        let cluster = Rc::new(Cluster::new(seed, settings(&dice, min_in_sync), history.clone()));
+        let cluster = Rc::new(Cluster::new(seed, settings(&dice, min_in_sync, script), history.clone()));
         let (made, commits) = (Rc::default(), Rc::default());
         let phase = watch::Sender::new(Phase::Work);
-        World { cluster, history, dice, phase, made, commits, seed, clients: Cell::new(0) }
+        World { cluster, history, dice, phase, made, commits, seed, script, clients: Cell::new(0) }
     }
 
     async fn play(self) -> Report {
@@ -143,7 +155,9 @@ impl World {
     async fn make_topics(&self) {
         let admin = self.admin(0);
         for (name, partitions) in TOPICS {
-            let segment_bytes = *self.dice.pick(&["1500", "20000", "1073741824"]);
+            let drawn = *self.dice.pick(&["1500", "20000", "1073741824"]);
+            // A segment that is closed is synced, and scripts are about what is not.
+            let segment_bytes = if self.script.is_some() { "1073741824" } else { drawn };
             admin.make(name, *partitions, &[("internal.segment.bytes", segment_bytes)]).await;
         }
     }
@@ -161,7 +175,10 @@ impl World {
         let dice = Dice::new(self.seed, 3_000);
         let faults = Rc::new(Faults { cluster: self.cluster.clone(), dice, clients: ips });
         let supervisor = spawn_local(supervise(faults.clone()));
-        faults.run(self.history.elapsed() + self.dice.ms(10_000..40_000)).await;
+        match self.script {
+            Some(script) => self.play_script(script, &faults.clients).await,
+            None => faults.run(self.history.elapsed() + self.dice.ms(10_000..40_000)).await,
+        }
         self.cluster.heal();
         self.cluster.net.set_latency(LATENCY);
         for at in 0..NODES {
@@ -178,12 +195,29 @@ impl World {
         self.look_at_topics();
     }
 
-    fn start_others(&self, ips: &mut Vec<std::net::IpAddr>) -> Vec<JoinHandle<()>> {
+    async fn play_script(&self, script: Script, clients: &[IpAddr]) {
+        let scene = Scene {
+            cluster: self.cluster.clone(),
+            history: self.history.clone(),
+            admin: self.client("script"),
+            clients: clients.to_vec(),
+            place: Place { topic: "beta".to_owned(), partition: 0 },
+        };
+        if let Err(Stuck(what)) = script.play(&scene).await {
+            self.history.violated(format!("script: the cluster never came to where {what}"));
+        }
+    }
+
+    fn start_others(&self, ips: &mut Vec<IpAddr>) -> Vec<JoinHandle<()>> {
         let mut tasks = Vec::new();
         for place in places() {
             let client = self.client(&format!("reader-{place}"));
             ips.push(client.ip);
-            tasks.push(spawn_local(Reader { client, place }.run()));
+            tasks.push(spawn_local(Reader { client, place: place.clone(), rack: None }.run()));
+            let client = self.client(&format!("near-reader-{place}"));
+            ips.push(client.ip);
+            let rack = Some(rack(self.dice.index(NODES)));
+            tasks.push(spawn_local(Reader { client, place, rack }.run()));
         }
         for group in GROUPS {
             let client = self.client(group);
@@ -328,6 +362,10 @@ impl World {
         let mut counts: BTreeMap<String, u64> =
             self.history.counts().into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
         counts.insert("acked records".to_owned(), self.history.acked_count() as u64);
+        let failed = self.cluster.failed_syncs();
+        if failed > 0 {
+            counts.insert("failed syncs".to_owned(), failed);
+        }
         Report {
             violations: self.history.violations(),
             counts,

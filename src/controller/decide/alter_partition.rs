@@ -5,6 +5,7 @@ use super::elections::{may_lead, record};
 use super::partition_change::Change;
 use super::rules::Rules;
 use super::{Decision, Draft};
+use crate::base::rules::{Rule, holds};
 use crate::base::{BrokerId, ErrorCode, LeaderEpoch, PartitionIndex, TopicId};
 use crate::metadata::{Image, PartitionState, Topic};
 
@@ -105,10 +106,9 @@ fn check_isr(image: &Image, state: &PartitionState, new: &NewIsr) -> Result<(), 
     if !is_set || !has_leader || !recovers_alone || begins_recovering {
         return Err(ErrorCode::INVALID_REQUEST);
     }
-    let eligible = |(id, epoch): &(BrokerId, i64)| {
-        image
-            .broker(*id)
-            .is_some_and(|broker| broker.is_active() && (*epoch == NO_BROKER_EPOCH || *epoch == broker.epoch))
+    let is_newest = |seen: i64, epoch: i64| seen == NO_BROKER_EPOCH || seen == epoch || !holds(Rule::ChecksBrokerEpoch);
+    let eligible = |(id, seen): &(BrokerId, i64)| {
+        image.broker(*id).is_some_and(|broker| broker.is_active() && is_newest(*seen, broker.epoch))
     };
     if new.isr.iter().all(eligible) { Ok(()) } else { Err(ErrorCode::INELIGIBLE_REPLICA) }
 }

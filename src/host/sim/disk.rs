@@ -31,6 +31,7 @@ struct State {
     writes: u64,
     writes_until_cut: Option<u64>,
     syncs_until_failure: Option<u64>,
+    failed_syncs: u64,
     renames_fail: bool,
     /// Directories whose device answers nothing but errors.
     broken: Vec<PathBuf>,
@@ -52,6 +53,7 @@ impl SimDisk {
                 writes: 0,
                 writes_until_cut: None,
                 syncs_until_failure: None,
+                failed_syncs: 0,
                 renames_fail: false,
                 broken: Vec::new(),
                 descriptors_are_out: false,
@@ -86,6 +88,16 @@ impl SimDisk {
     /// Makes the `count`th sync from now fail (1 is the next one), and lose what it should have kept.
     pub fn fail_sync_at(&self, count: u64) {
         self.state.lock().syncs_until_failure = Some(count);
+    }
+
+    /// No sync will fail any more.
+    pub fn fail_no_sync(&self) {
+        self.state.lock().syncs_until_failure = None;
+    }
+
+    /// How many syncs have failed.
+    pub fn failed_syncs(&self) -> u64 {
+        self.state.lock().failed_syncs
     }
 
     /// Makes renaming fail, or work again.
@@ -494,6 +506,7 @@ impl DiskFile for SimFile {
         if let Some(left) = state.syncs_until_failure {
             state.syncs_until_failure = left.checked_sub(1).filter(|left| *left > 0);
             if left <= 1 {
+                state.failed_syncs += 1;
                 // The pages are dropped and count as clean from now on, as Linux does it.
                 let file = state.file(self.id)?;
                 file.unsynced.clear();

@@ -52,6 +52,9 @@ pub struct Journal {
     generation: u64,
     /// Bytes of entries that are in the file.
     end: u64,
+    /// Behind `end` lies what a write left that failed: entries behind that would not be found, and some of it may be whole. Nothing is
+    /// written before the journal has begun again.
+    torn: bool,
     capacity: u64,
     buffer: Vec<u8>,
 }
@@ -70,7 +73,8 @@ impl Journal {
         };
         let file = disk.open(&path, OpenMode::Create).map_err(failed("open"))?;
         let generation = read_generation(&*file).unwrap_or(0);
-        let mut journal = Journal { path: path.clone(), file, generation, end: 0, capacity, buffer: Vec::new() };
+        let mut journal =
+            Journal { path: path.clone(), file, generation, end: 0, torn: false, capacity, buffer: Vec::new() };
         journal.begin_again()?;
         disk.sync_dir(log_dir).map_err(failed("sync the directory of"))?;
         Ok(journal)
@@ -79,7 +83,12 @@ impl Journal {
     /// Whether these pieces still fit behind what is written.
     pub fn has_room<'p>(&self, pieces: impl Iterator<Item = (&'p Place, usize)>) -> bool {
         let bytes: usize = pieces.map(|(place, len)| entry::entry_bytes(place, len)).sum();
-        self.end + bytes as u64 <= self.capacity
+        !self.torn && self.end + bytes as u64 <= self.capacity
+    }
+
+    /// Whether it has to begin again before anything else is written.
+    pub fn is_torn(&self) -> bool {
+        self.torn
     }
 
     /// Adds a piece to the round being collected. `fill` copies it from the segment.
@@ -99,7 +108,10 @@ impl Journal {
         }
         let position = HEADER_BYTES + self.end;
         let written = self.file.write_all_at(&self.buffer, position).map_err(|source| self.failed("write", source));
-        self.end += self.buffer.len() as u64;
+        match written {
+            Ok(()) => self.end += self.buffer.len() as u64,
+            Err(_) => self.torn = true,
+        }
         self.buffer.clear();
         written?;
         self.file.sync_data().map_err(|source| self.failed("sync", source))
@@ -108,7 +120,7 @@ impl Journal {
     /// Everything that the entries repeat is on the device: begins again from the front.
     pub fn begin_again(&mut self) -> Result<(), JournalError> {
         self.generation += 1;
-        self.end = 0;
+        (self.end, self.torn) = (0, false);
         self.buffer.clear();
         let header = header(self.generation);
         self.file.write_all_at(&header, 0).map_err(|source| self.failed("write", source))?;

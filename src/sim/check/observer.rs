@@ -70,8 +70,11 @@ impl Observer {
         }
         let history = self.cluster.history.clone();
         let name = NAMES[run.0];
-        if let Some(before) = before.filter(|before| before.offset > image.offset) {
-            history.violated(format!("metadata of {name} went back from {} to {}", before.offset, image.offset));
+        if let Some(before) = before {
+            if before.offset > image.offset {
+                history.violated(format!("metadata of {name} went back from {} to {}", before.offset, image.offset));
+            }
+            self.compare_epochs(name, &before, &image);
         }
         history.note(&format!("{name} has metadata {}", image.offset));
         match self.images.get(&image.offset) {
@@ -100,6 +103,23 @@ impl Observer {
                     topic.name, state.leader_epoch, state.leader
                 )),
                 Some(_) => {}
+            }
+        }
+    }
+
+    /// A partition's epochs go on with the metadata.
+    fn compare_epochs(&self, name: &str, before: &Image, image: &Image) {
+        for (topic, index, state) in image.partitions() {
+            let Some(known) = before.topic_by_id(topic.id).and_then(|topic| topic.partition(index)) else { continue };
+            let epochs = |state: &PartitionState| (state.leader_epoch, state.partition_epoch);
+            let is_same = known.leader == state.leader && known.isr == state.isr;
+            let goes_on = known.leader_epoch <= state.leader_epoch && known.partition_epoch < state.partition_epoch;
+            let stays = is_same && epochs(known) == epochs(state);
+            if !stays && !goes_on {
+                self.cluster.history.violated(format!(
+                    "epochs-went-back: {}-{index} was {known:?} and is {state:?} on {name} at {}",
+                    topic.name, image.offset
+                ));
             }
         }
     }

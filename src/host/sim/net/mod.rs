@@ -36,6 +36,9 @@ pub struct SimNet {
     shared: Arc<Shared>,
 }
 
+/// From, to, and the door of the connections that are meant; `None`: of all.
+type Way = (IpAddr, IpAddr, Option<u16>);
+
 pub(super) struct Shared {
     state: Mutex<State>,
     entropy: SimEntropy,
@@ -48,8 +51,9 @@ pub(super) struct Shared {
 struct State {
     names: BTreeMap<String, IpAddr>,
     doors: BTreeMap<SocketAddr, mpsc::UnboundedSender<SimStream>>,
-    /// From, to.
-    cuts: BTreeSet<(IpAddr, IpAddr)>,
+    cuts: BTreeSet<Way>,
+    /// What bytes take longer on a way, besides the latency of all.
+    delays: BTreeMap<Way, Duration>,
     /// Machines whose connections are refused.
     refusing: BTreeSet<IpAddr>,
     /// How often each machine has crashed.
@@ -66,6 +70,7 @@ impl SimNet {
             names: BTreeMap::new(),
             doors: BTreeMap::new(),
             cuts: BTreeSet::new(),
+            delays: BTreeMap::new(),
             refusing: BTreeSet::new(),
             lives: BTreeMap::new(),
             latency: Duration::from_micros(50)..Duration::from_millis(2),
@@ -103,16 +108,35 @@ impl SimNet {
 
     /// Nothing of `from` reaches `to` any more, and nobody is told.
     pub fn cut(&self, from: IpAddr, to: IpAddr) {
-        self.shared.state.lock().cuts.insert((from, to));
+        self.shared.state.lock().cuts.insert((from, to, None));
     }
 
+    /// The same for connections to one door alone, whichever of the two has it.
+    pub fn cut_at_door(&self, from: IpAddr, to: IpAddr, port: u16) {
+        self.shared.state.lock().cuts.insert((from, to, Some(port)));
+    }
+
+    /// Whatever was cut on the way from `from` to `to`, at one door or all.
     pub fn heal(&self, from: IpAddr, to: IpAddr) {
-        self.shared.state.lock().cuts.remove(&(from, to));
+        self.shared.state.lock().cuts.retain(|(one, other, _)| (*one, *other) != (from, to));
         self.wake_all();
     }
 
+    /// What `from` sends to `to` on connections to a door takes longer by so much.
+    pub fn delay_at_door(&self, from: IpAddr, to: IpAddr, port: u16, by: Duration) {
+        self.shared.state.lock().delays.insert((from, to, Some(port)), by);
+    }
+
+    /// The ways from `from` to `to` are as fast as any other.
+    pub fn hurry(&self, from: IpAddr, to: IpAddr) {
+        self.shared.state.lock().delays.retain(|(one, other, _), _| (*one, *other) != (from, to));
+    }
+
     pub fn heal_all(&self) {
-        self.shared.state.lock().cuts.clear();
+        let mut state = self.shared.state.lock();
+        state.cuts.clear();
+        state.delays.clear();
+        drop(state);
         self.wake_all();
     }
 
@@ -168,14 +192,18 @@ impl Shared {
         self.trace.store(hasher.finish(), Ordering::Relaxed);
     }
 
-    pub(super) fn is_cut(&self, from: IpAddr, to: IpAddr) -> bool {
-        self.state.lock().cuts.contains(&(from, to))
+    pub(super) fn is_cut(&self, from: IpAddr, to: IpAddr, port: u16) -> bool {
+        let cuts = &self.state.lock().cuts;
+        !cuts.is_empty() && (cuts.contains(&(from, to, None)) || cuts.contains(&(from, to, Some(port))))
     }
 
-    pub(super) fn latency(&self) -> Duration {
-        let range = self.state.lock().latency.clone();
+    pub(super) fn latency(&self, from: IpAddr, to: IpAddr, port: u16) -> Duration {
+        let state = self.state.lock();
+        let range = state.latency.clone();
+        let more = state.delays.get(&(from, to, Some(port))).copied().unwrap_or_default();
+        drop(state);
         let span = u64::try_from(range.end.saturating_sub(range.start).as_nanos()).unwrap_or(0);
-        range.start + Duration::from_nanos(self.entropy.below(span))
+        range.start + Duration::from_nanos(self.entropy.below(span)) + more
     }
 
     fn free_port(&self) -> u16 {
@@ -186,7 +214,8 @@ impl Shared {
 
     /// Both ends of a new connection.
     fn connection(self: &Arc<Self>, from: SocketAddr, to: SocketAddr) -> (SimStream, SimStream) {
-        let (there, back) = (Pipe::new(from.ip(), to.ip()), Pipe::new(to.ip(), from.ip()));
+        let port = to.port();
+        let (there, back) = (Pipe::new(from.ip(), to.ip(), port), Pipe::new(to.ip(), from.ip(), port));
         let mut state = self.state.lock();
         state.wires.retain(|(one, other)| one.strong_count() > 0 || other.strong_count() > 0);
         state.wires.push((Arc::downgrade(&there), Arc::downgrade(&back)));
@@ -236,12 +265,15 @@ impl Net for Machine {
             // A first packet there and one back; without either the kernel goes on trying.
             loop {
                 let healed = shared.healed.notified();
-                if !shared.is_cut(own, target.ip()) && !shared.is_cut(target.ip(), own) {
+                let (ip, port) = (target.ip(), target.port());
+                if !shared.is_cut(own, ip, port) && !shared.is_cut(ip, own, port) {
                     break;
                 }
                 healed.await;
             }
-            crate::host::task::sleep(shared.latency() + shared.latency()).await;
+            let there = shared.latency(own, target.ip(), target.port());
+            let back = shared.latency(target.ip(), own, target.port());
+            crate::host::task::sleep(there + back).await;
             let door = {
                 let state = shared.state.lock();
                 state.doors.get(&target).filter(|_| !state.refusing.contains(&target.ip())).cloned()

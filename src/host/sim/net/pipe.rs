@@ -17,6 +17,8 @@ const BYTES_MAX: usize = 256 * 1024;
 pub struct Pipe {
     from: IpAddr,
     to: IpAddr,
+    /// The connection's door.
+    port: u16,
     flow: Mutex<Flow>,
 }
 
@@ -44,8 +46,12 @@ pub enum Found {
 }
 
 impl Pipe {
-    pub fn new(from: IpAddr, to: IpAddr) -> Arc<Pipe> {
-        Arc::new(Pipe { from, to, flow: Mutex::default() })
+    pub fn new(from: IpAddr, to: IpAddr, port: u16) -> Arc<Pipe> {
+        Arc::new(Pipe { from, to, port, flow: Mutex::default() })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn from(&self) -> IpAddr {

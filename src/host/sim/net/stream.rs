@@ -47,7 +47,7 @@ impl SimStream {
 
     pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
-            let is_cut = self.net.is_cut(self.incoming.from(), self.incoming.to());
+            let is_cut = self.net.is_cut(self.incoming.from(), self.incoming.to(), self.incoming.port());
             let at = match self.incoming.read(buffer, is_cut, context)? {
                 Found::Bytes | Found::End => return Poll::Ready(Ok(())),
                 Found::Nothing => return Poll::Pending,
@@ -64,7 +64,8 @@ impl SimStream {
     }
 
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = self.outgoing.poll_write(bytes, Instant::now() + self.net.latency(), context);
+        let arrival = self.arrival_time();
+        let written = self.outgoing.poll_write(bytes, arrival, context);
         if let Poll::Ready(Ok(count)) = &written {
             self.net.note_sent(self.outgoing.from(), self.outgoing.to(), bytes.get(..*count).unwrap_or_default());
         }
@@ -93,9 +94,15 @@ impl SimStream {
         self.poll_write(context, &buffer[..read])
     }
 
+    /// When what is sent now arrives.
+    fn arrival_time(&self) -> Instant {
+        let way = &self.outgoing;
+        Instant::now() + self.net.latency(way.from(), way.to(), way.port())
+    }
+
     /// No more is sent from this end.
     pub fn finish(&self) {
-        self.outgoing.finish(Instant::now() + self.net.latency());
+        self.outgoing.finish(self.arrival_time());
     }
 }
 

@@ -51,6 +51,28 @@ async fn a_cut_is_silent_and_holds_bytes_back_until_it_is_healed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cut_or_a_delay_at_one_door_leaves_the_others_alone() {
+    let net = SimNet::new(6);
+    let (mut near, mut far) = pair(&net).await;
+    net.cut_at_door(ONE, TWO, 9093);
+    near.write_all(b"abc").await.unwrap();
+    assert_eq!(hears(&mut far).await, Some(*b"abc"));
+    net.cut_at_door(ONE, TWO, 9092);
+    near.write_all(b"def").await.unwrap();
+    assert_eq!(hears(&mut far).await, None);
+    net.heal(ONE, TWO);
+    assert_eq!(hears(&mut far).await, Some(*b"def"));
+    net.delay_at_door(ONE, TWO, 9092, Duration::from_secs(5));
+    let began = task::moment();
+    near.write_all(b"ghi").await.unwrap();
+    far.read_exact(&mut [0; 3]).await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(5));
+    net.hurry(ONE, TWO);
+    far.write_all(b"jkl").await.unwrap();
+    assert_eq!(hears(&mut near).await, Some(*b"jkl"), "the other direction never was slow");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_crash_resets_connections_and_closes_doors() {
     let net = SimNet::new(3);
     let (mut near, _far) = pair(&net).await;
