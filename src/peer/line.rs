@@ -45,6 +45,8 @@ const LIMIT: FrameLimit = FrameLimit::later(ANSWER_BYTES_MAX);
 pub struct Call {
     /// With a correlation id that the line replaces.
     pub frame: Bytes,
+    /// Whoever else is there does not get it.
+    pub node: Option<BrokerId>,
     /// The answer may take long without meaning that something is wrong.
     pub is_patient: bool,
     pub reply: oneshot::Sender<Result<Bytes, PeerError>>,
@@ -119,6 +121,8 @@ impl Line {
         let (reading, writing) = tokio::io::split(stream);
         let now = self.shared.host.clock.monotonic_nanos();
         let mut conversation = Conversation {
+            address: self.address.clone(),
+            node,
             reading,
             writing,
             input: BytesMut::new(),
@@ -168,6 +172,9 @@ enum End {
 }
 
 struct Conversation {
+    address: NodeAddress,
+    /// Who is there.
+    node: BrokerId,
     reading: ReadHalf<Stream>,
     writing: WriteHalf<Stream>,
     input: BytesMut,
@@ -227,6 +234,11 @@ impl Conversation {
 
     /// Puts the request behind what is to be sent, under a correlation id of its own.
     fn add(&mut self, call: Call, now_nanos: u64) {
+        if call.node.is_some_and(|node| node != self.node) {
+            let why = format!("node {} is there", self.node);
+            let _ = call.reply.send(Err(PeerError::Unreachable { address: self.address.clone(), why }));
+            return;
+        }
         let id = self.next_id;
         self.next_id = if id == i32::MAX { 1 } else { id + 1 };
         let start = self.output.len();

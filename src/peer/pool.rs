@@ -110,7 +110,7 @@ impl Peers {
     ) -> Result<Q::Answer, PeerError> {
         // The line puts its own correlation id in.
         let frame = client::encode_request(0, &self.shared.client_id, request)?;
-        let body = self.exchange(address, purpose, frame, false, timeout).await?;
+        let body = self.exchange(address, purpose, frame, None, false, timeout).await?;
         Ok(Q::read_answer(body)?)
     }
 
@@ -129,7 +129,20 @@ impl Peers {
             api,
             PrivateApi::Forward | PrivateApi::EnsureTopic | PrivateApi::GiveUpCopies | PrivateApi::LookAtCopy
         );
-        self.exchange(address, purpose, frame, is_patient, timeout).await
+        self.exchange(address, purpose, frame, None, is_patient, timeout).await
+    }
+
+    /// A message of the metadata quorum for one node: another one that is there instead does not get it, for what it says would count as
+    /// that node's word.
+    pub async fn raft(
+        &self,
+        node: BrokerId,
+        address: &NodeAddress,
+        body: &[u8],
+        timeout: Duration,
+    ) -> Result<Bytes, PeerError> {
+        let frame = client::encode_private(PrivateApi::Raft, 0, &self.shared.client_id, body)?;
+        self.exchange(address, Purpose::Raft, frame, Some(node), false, timeout).await
     }
 
     /// Meets a node on a connection of its own, which is closed again: who is there, and does it let us in?
@@ -153,11 +166,12 @@ impl Peers {
         address: &NodeAddress,
         purpose: Purpose,
         frame: Bytes,
+        node: Option<BrokerId>,
         is_patient: bool,
         timeout: Duration,
     ) -> Result<Bytes, PeerError> {
         let (reply, answer) = oneshot::channel();
-        let call = Call { frame, is_patient, reply };
+        let call = Call { frame, node, is_patient, reply };
         let exchanged = async {
             let line = self.line(address, purpose);
             if line.send(call).await.is_err() {

@@ -92,6 +92,8 @@ pub(super) struct Core {
     pub(super) hearing: Hearing,
     /// Somebody thinks that the leader is gone.
     pub(super) suspicion: Notify,
+    /// What was last said of a leader that does not reach this node: which one, and where it looks for this node.
+    pub(super) unreached: Mutex<Option<(BrokerId, Option<NodeAddress>)>>,
     /// The leader asks this node to take over.
     pub(super) takeover: Notify,
     pub(super) receiving: tokio::sync::Mutex<Option<Receiving>>,
@@ -183,7 +185,6 @@ impl Core {
     }
 
     pub(super) fn address_of(&self, metrics: &Metrics, id: BrokerId) -> Option<NodeAddress> {
-        let configured = self.links.configured.get(&id);
-        configured.or_else(|| metrics.membership_config.membership().get_node(&id)).cloned()
+        self.links.addresses.of(id, metrics.membership_config.membership().get_node(&id))
     }
 }

@@ -34,6 +34,7 @@ impl Core {
             Call::PreVote(asked) => Answer::PreVote { granted: self.would_vote(asked) },
             Call::Snapshot(piece) => Answer::Snapshot(self.take_piece(piece, tail).await?),
             Call::Look => Answer::Look(self.condition()),
+            Call::AddressOf(id) => Answer::AddressOf(self.address_of(&self.metrics(), id)),
             Call::TakeOver => {
                 self.takeover.notify_one();
                 Answer::TakeOver

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use super::addresses::Addresses;
 use super::core::{Core, Leadership, QuorumTiming, start_raft};
 use super::describe::QuorumDescription;
 use super::error::QuorumError;
@@ -26,7 +27,7 @@ use super::store::StoreOpener;
 use super::store_writer::StoreWriter;
 use super::transport::RaftTransport;
 use super::types::{Change, next_index};
-use super::{bootstrap, elector};
+use super::{bootstrap, elector, unreached};
 use crate::base::{BrokerId, NodeAddress};
 use crate::host::{Host, task};
 use crate::metadata::{Image, MetadataRecord};
@@ -114,7 +115,10 @@ impl Quorum {
         let links = Arc::new(Links {
             host: host.clone(),
             transport: options.transport.clone(),
-            configured: options.voters.iter().cloned().collect(),
+            addresses: Addresses::new(
+                (options.node_id, options.my_address.clone()),
+                options.voters.iter().cloned().collect(),
+            ),
             acked: Mutex::new(BTreeMap::new()),
             is_takeover: AtomicBool::new(false),
         });
@@ -131,6 +135,7 @@ impl Quorum {
             leadership: watch::Sender::new(Leadership::default()),
             hearing: Hearing::default(),
             suspicion: Notify::new(),
+            unreached: Mutex::new(None),
             takeover: Notify::new(),
             receiving: tokio::sync::Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -154,6 +159,7 @@ impl Quorum {
             published: core.published.clone(),
         };
         let mut others = vec![task::spawn(Steward::new(core.clone()).run()), task::spawn(elector::run(core.clone()))];
+        others.push(task::spawn(unreached::run(core.clone())));
         if options.is_voter() && core.storage.is_joining() {
             others.push(task::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
         }
@@ -264,6 +270,16 @@ impl Quorum {
     /// On the leader: has a broker listen to the log from now on. Quick when it does already.
     pub async fn ensure_learner(&self, id: BrokerId, address: NodeAddress) -> Result<(), QuorumError> {
         self.shared.core.ensure_learner(id, address).await
+    }
+
+    #[cfg(test)]
+    pub(super) fn unreached(&self) -> Option<(BrokerId, Option<NodeAddress>)> {
+        self.shared.core.unreached.lock().clone()
+    }
+
+    /// Where the metadata says that a node is.
+    pub fn known_address(&self, id: BrokerId) -> Option<NodeAddress> {
+        self.shared.core.metrics().membership_config.membership().get_node(&id).cloned()
     }
 
     /// On the leader: a broker that is gone for good listens no more.

@@ -29,6 +29,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     nodes: BTreeMap<BrokerId, Quorum>,
+    /// Of those that were connected at one: they answer nowhere else.
+    at: BTreeMap<BrokerId, NodeAddress>,
     /// From, to: what goes that way is lost without a word.
     cut: BTreeSet<(BrokerId, BrokerId)>,
     /// Requests carried so far.
@@ -55,6 +57,11 @@ impl MemoryNetwork {
     /// From now on the node answers.
     pub fn connect(&self, node: BrokerId, quorum: Quorum) {
         self.shared.state.lock().nodes.insert(node, quorum);
+    }
+
+    /// From now on the node answers at this address only.
+    pub fn place(&self, node: BrokerId, address: NodeAddress) {
+        self.shared.state.lock().at.insert(node, address);
     }
 
     /// The node is gone, as after a kill: its connections break, and new ones are refused.
@@ -106,10 +113,10 @@ impl RaftTransport for MemoryTransport {
     fn call(
         &self,
         target: BrokerId,
-        _: &NodeAddress,
+        address: &NodeAddress,
         request: Bytes,
     ) -> BoxFuture<'static, Result<Bytes, TransportError>> {
-        let (node, network) = (self.node, self.network.clone());
+        let (node, network, address) = (self.node, self.network.clone(), address.clone());
         Box::pin(async move {
             if network.is_cut(node, target) {
                 return std::future::pending().await;
@@ -117,7 +124,8 @@ impl RaftTransport for MemoryTransport {
             let quorum = {
                 let mut state = network.shared.state.lock();
                 state.calls += 1;
-                state.nodes.get(&target).cloned()
+                let is_there = state.at.get(&target).is_none_or(|place| *place == address);
+                state.nodes.get(&target).filter(|_| is_there).cloned()
             };
             let Some(quorum) = quorum else {
                 return Err(TransportError::Unreachable(format!("node {target} is not there")));

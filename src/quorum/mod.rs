@@ -6,6 +6,7 @@
 //! image as records), `quorum-state` (what this node promised to others, and an end that the log must reach), and `image/`, a
 //! key-value store with the image in it. The store may vanish or be damaged at any time: it is rebuilt from the others.
 
+mod addresses;
 mod bootstrap;
 mod codec;
 mod core;
@@ -33,6 +34,7 @@ mod store;
 mod store_writer;
 mod transport;
 mod types;
+mod unreached;
 
 pub use self::core::{Leadership, QuorumTiming};
 pub use describe::{QuorumDescription, VoterDescription};

@@ -12,6 +12,7 @@ use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, VoteRequest, VoteResponse};
 use parking_lot::Mutex;
 
+use super::addresses::Addresses;
 use super::codec::StoredMembers;
 use super::rpc::{Answer, Call, SnapshotPiece};
 use super::snapshot::SnapshotId;
@@ -44,8 +45,7 @@ pub(super) struct Acked {
 pub(super) struct Links {
     pub(super) host: Host,
     pub(super) transport: Arc<dyn RaftTransport>,
-    /// As configured; what is configured goes before what the log says.
-    pub(super) configured: BTreeMap<BrokerId, NodeAddress>,
+    pub(super) addresses: Addresses,
     pub(super) acked: Mutex<BTreeMap<BrokerId, Acked>>,
     /// The next campaign is at the old leader's wish.
     pub(super) is_takeover: AtomicBool,
@@ -67,9 +67,10 @@ impl Links {
         address: &NodeAddress,
         request: Bytes,
     ) -> Result<Answer, TransportError> {
-        let address = self.configured.get(&target).unwrap_or(address);
-        let bytes = self.transport.call(target, address, request).await?;
-        let (answer, _) = envelope::open(bytes).map_err(TransportError::Refused)?;
+        let attempt = self.addresses.attempt(target, address);
+        let called = self.transport.call(target, &attempt.address, request).await;
+        attempt.end(called.is_ok());
+        let (answer, _) = envelope::open(called?).map_err(TransportError::Refused)?;
         Ok(answer)
     }
 

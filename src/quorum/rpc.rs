@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::codec::StoredMembers;
 use super::snapshot::SnapshotId;
 use super::types::{LogId, TypeConfig, Vote};
-use crate::base::BrokerId;
+use crate::base::{BrokerId, NodeAddress};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -25,6 +25,8 @@ pub(super) enum Call {
     Look,
     /// The leader gives up in favour of the one it says this to.
     TakeOver,
+    /// Where the quorum looks for a node.
+    AddressOf(BrokerId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,7 @@ pub(super) enum Answer {
     Snapshot(Vote),
     Look(Condition),
     TakeOver,
+    AddressOf(Option<NodeAddress>),
 }
 
 /// What a node has.

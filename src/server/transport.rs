@@ -7,9 +7,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use crate::base::{BrokerId, NodeAddress};
-use crate::peer::{PeerError, Peers, Purpose};
+use crate::peer::{PeerError, Peers};
 use crate::quorum::{RaftTransport, TransportError};
-use crate::wire::private::PrivateApi;
 
 pub struct PeerTransport {
     peers: Peers,
@@ -26,13 +25,13 @@ impl PeerTransport {
 impl RaftTransport for PeerTransport {
     fn call(
         &self,
-        _target: BrokerId,
+        target: BrokerId,
         address: &NodeAddress,
         request: Bytes,
     ) -> BoxFuture<'static, Result<Bytes, TransportError>> {
         let (peers, address, timeout) = (self.peers.clone(), address.clone(), self.timeout);
         Box::pin(async move {
-            let answer = peers.private(&address, Purpose::Raft, PrivateApi::Raft, &request, timeout).await;
+            let answer = peers.raft(target, &address, &request, timeout).await;
             answer.map_err(|error| match error {
                 PeerError::TimedOut(_) => TransportError::TimedOut,
                 PeerError::Refused { sentence, .. } => TransportError::Refused(sentence),

@@ -19,6 +19,9 @@ use crate::wire::encode::EncodeError;
 use crate::wire::envelope;
 use crate::wire::private::PrivateApi;
 
+/// How long a node may take to say that it is alive at its old address.
+const MEET_AGAIN: Duration = Duration::from_secs(1);
+
 /// Why the active controller has not answered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AskError {
@@ -155,8 +158,19 @@ impl Broker {
         let id = hello.identity.node_id;
         tracing::debug!(node = id, version = hello.version, "a node says hello");
         let Some(address) = hello.quorum_address.clone().filter(|_| self.is_active_controller()) else { return };
-        let quorum = self.controller.quorum().clone();
+        let (quorum, peers, identity) = (self.controller.quorum().clone(), self.peers.clone(), hello.identity);
         task::spawn(async move {
+            let known = quorum.known_address(id).filter(|known| *known != address);
+            if let Some(known) = known
+                && let Ok(answer) = peers.meet(&known, MEET_AGAIN).await
+                && answer.identity.node_id == id
+                && answer.identity != identity
+            {
+                tracing::warn!(
+                    "a process at {address} says that it is node {id}, which is alive at {known}: stop one of them, or give it another node.id"
+                );
+                return;
+            }
             if let Err(error) = quorum.ensure_learner(id, address).await {
                 tracing::info!(node = id, %error, "a node cannot listen to the metadata yet");
             }

@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(super) struct Cluster {
     pub(super) network: MemoryNetwork,
     voters: Vec<BrokerId>,
+    /// Of those that have moved: what their own configuration says.
+    moved: BTreeMap<BrokerId, NodeAddress>,
     machines: BTreeMap<BrokerId, Machine>,
     pub(super) nodes: BTreeMap<BrokerId, Quorum>,
 }
@@ -30,6 +32,7 @@ impl Cluster {
         Cluster {
             network: MemoryNetwork::new(),
             voters: voters.to_vec(),
+            moved: BTreeMap::new(),
             machines: machines.collect(),
             nodes: BTreeMap::new(),
         }
@@ -54,11 +57,13 @@ impl Cluster {
 
     pub(super) async fn start_as(&mut self, id: BrokerId, must_exist: bool) -> Result<Quorum, QuorumError> {
         let machine = &self.machines[&id];
+        let my_address = self.moved.get(&id).cloned().unwrap_or_else(|| address(id));
+        let place = |other: &BrokerId| (*other, if *other == id { my_address.clone() } else { address(*other) });
         let options = QuorumOptions {
             node_id: id,
             must_exist,
-            voters: self.voters.iter().map(|id| (*id, address(*id))).collect(),
-            my_address: address(id),
+            voters: self.voters.iter().map(place).collect(),
+            my_address: my_address.clone(),
             transport: self.network.transport(id),
             ..alone(opener(&machine.kv))
         };
@@ -66,6 +71,12 @@ impl Cluster {
         self.network.connect(id, quorum.clone());
         self.nodes.insert(id, quorum.clone());
         Ok(quorum)
+    }
+
+    /// The node answers elsewhere from now on, and says so itself at its next start; the others' configurations stay.
+    pub(super) fn move_to(&mut self, id: BrokerId, address: NodeAddress) {
+        self.network.place(id, address.clone());
+        self.moved.insert(id, address);
     }
 
     /// As `kill -9`, or as when the power goes.

@@ -1,6 +1,7 @@
 //! Facts about the quorum, on simulated machines: what was acknowledged is there after every kind of crash, what is damaged is
 //! refused instead of forgotten, and several nodes agree.
 
+mod addresses;
 mod cluster;
 mod crashes;
 mod damage;
