@@ -10,17 +10,21 @@ use super::ensure_topic::{self, Told, Wanted};
 use super::envelope::Client;
 use super::forward::{self, Unanswered};
 use crate::api::{Broker, Refused};
-use crate::base::ErrorCode;
+use crate::base::{ErrorCode, NodeAddress};
 use crate::controller::Refusal;
 use crate::host::task;
-use crate::peer::{Hello, PeerError, Purpose};
+use crate::peer::{Hello, PeerError, PeerIdentity, Peers, Purpose};
 use crate::wire::client::{self, AnswerError, NodeRequest};
 use crate::wire::encode::EncodeError;
 use crate::wire::envelope;
 use crate::wire::private::PrivateApi;
 
 /// How long a node may take to say that it is alive at its old address.
-const MEET_AGAIN: Duration = Duration::from_secs(1);
+const MEET_MAX: Duration = Duration::from_secs(1);
+
+/// A node that moves may be stopping still at its old address.
+const OLD_LIFE_LOOKS: usize = 12;
+const OLD_LIFE_LOOK_AFTER: Duration = Duration::from_secs(5);
 
 /// Why the active controller has not answered.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -162,13 +166,8 @@ impl Broker {
         task::spawn(async move {
             let known = quorum.known_address(id).filter(|known| *known != address);
             if let Some(known) = known
-                && let Ok(answer) = peers.meet(&known, MEET_AGAIN).await
-                && answer.identity.node_id == id
-                && answer.identity != identity
+                && !is_gone(&peers, &known, identity, &address).await
             {
-                tracing::warn!(
-                    "a process at {address} says that it is node {id}, which is alive at {known}: stop one of them, or give it another node.id"
-                );
                 return;
             }
             if let Err(error) = quorum.ensure_learner(id, address).await {
@@ -183,4 +182,22 @@ impl Broker {
             self.peers.note_lost(identity.node_id);
         }
     }
+}
+
+/// Whether no other process under the node's id answers at its old address any more. Else two run under it, and the first one stays.
+async fn is_gone(peers: &Peers, old: &NodeAddress, new: PeerIdentity, address: &NodeAddress) -> bool {
+    let id = new.node_id;
+    for look in 0..OLD_LIFE_LOOKS {
+        match peers.meet(old, MEET_MAX).await {
+            Ok(answer) if answer.identity.node_id == id && answer.identity != new => {}
+            _ => return true,
+        }
+        if look == 0 {
+            tracing::warn!(
+                "a process at {address} says that it is node {id}, which is alive at {old}: stop one of them, or give it another node.id"
+            );
+        }
+        task::sleep(OLD_LIFE_LOOK_AFTER).await;
+    }
+    false
 }

@@ -121,10 +121,9 @@ async fn a_copy_of_a_later_leader_shares_its_epochs_from_the_start_on() {
 async fn a_copy_that_begins_inside_a_batch_is_the_same_after_a_restart() {
     let mut cluster = with_a_start_inside_a_batch(0, 0).await;
     cluster.wires.cut.lock().clear();
-    cluster.until("it has told so", |cluster| {
-        cluster.span(3) == (25, 50) && cluster.node(3).partition().is_durable(50)
-    })
-    .await;
+    cluster
+        .until("it has told so", |cluster| cluster.span(3) == (25, 50) && cluster.node(3).partition().is_durable(50))
+        .await;
     cluster.node(3).partition().with_log(|log| log.checkpoint()).unwrap().unwrap();
     cluster.node(3).partitions.save_checkpoints();
     cluster.wires.cut.lock().push(3);
