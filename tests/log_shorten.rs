@@ -186,6 +186,20 @@ fn truncation_inside_a_batch_takes_the_whole_batch() {
 }
 
 #[test]
+fn truncation_inside_the_batch_that_the_log_starts_in_leaves_an_empty_log() {
+    let bench = bench_with(None, None);
+    let mut log = bench.open();
+    append(&mut log, &batch(&["a", "b"])).unwrap();
+    append(&mut log, &batch(&["c", "d", "e"])).unwrap();
+    log.delete_records_before(3).unwrap();
+    assert_eq!(log.end_when_cut_at(4).unwrap(), 2);
+    log.truncate_to(4).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.latest_epoch()), (2, 2, None));
+    append(&mut log, &batch(&["x"])).unwrap();
+    assert_eq!(values(&log), ["x"]);
+}
+
+#[test]
 fn truncation_takes_epochs_and_the_flushed_offset_back() {
     let bench = bench_with(None, None);
     let mut log = bench.open();

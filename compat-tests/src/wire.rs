@@ -36,6 +36,7 @@ pub const ALTER_REPLICA_LOG_DIRS: Api = Api(34, 2);
 pub const DESCRIBE_LOG_DIRS: Api = Api(35, 2);
 pub const DELETE_GROUPS: Api = Api(42, 2);
 pub const INCREMENTAL_ALTER_CONFIGS: Api = Api(44, 1);
+pub const ALTER_PARTITION_REASSIGNMENTS: Api = Api(45, 0);
 pub const DESCRIBE_CLUSTER: Api = Api(60, 0);
 
 /// One TCP connection; requests are numbered, answers must come in their order.

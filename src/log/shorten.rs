@@ -136,6 +136,10 @@ impl Log {
             return self.truncate_fully_and_start_at(offset);
         }
         let (keep, end, position) = self.place_of_cut(offset)?;
+        if end < self.log_start_offset {
+            // The log starts inside the batch that holds `offset`: nothing is left.
+            return self.truncate_fully_and_start_at(end);
+        }
         let mut kept = self.segments.to_vec();
         let dropped = kept.split_off(keep.min(kept.len()));
         self.set_segments(kept);

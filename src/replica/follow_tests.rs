@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering;
 
 use super::deletion_tests::new_world;
 use super::durability_tests::{LOG_DIR, World, image_on};
+use super::follower::Repair;
 use super::partition_follow::Files;
 use super::*;
 use crate::base::{Offset, TopicPartition};
+use crate::host::sim::Crash;
 use crate::log::checkpoints::{LOG_START_OFFSETS, RECOVERY_POINTS, read_offsets};
 use crate::records::{BatchBuilder, Codec};
 
@@ -28,7 +30,7 @@ fn following() -> World {
     let world = new_world();
     world.partitions.apply(&image_on(1, 1, vec![2, 1]), true);
     let partition = world.partition(0);
-    partition.append_as_follower(1, &records(0..10), SAYS).unwrap();
+    partition.append_as_follower(files(&world), 1, &records(0..10), SAYS).unwrap();
     let ticket = AckTicket::new();
     partition.claim_synced(10, &ticket, 0);
     world.flusher.request(&partition);
@@ -37,6 +39,21 @@ fn following() -> World {
     }
     assert!(partition.is_durable(10));
     world
+}
+
+impl World {
+    /// The next life of the node, which follows the same leader.
+    fn crash_and_follow(self, how: Crash) -> World {
+        self.sim.disk.crash(how);
+        self.flusher.stop();
+        self.thread.join().unwrap();
+        World::start_with(self.sim, FlushPolicy::Sync, i64::MAX, &image_on(1, 1, vec![2, 1]))
+    }
+
+    fn stop(self) {
+        self.flusher.stop();
+        self.thread.join().unwrap();
+    }
 }
 
 fn files(world: &World) -> Files<'_> {
@@ -63,7 +80,7 @@ fn a_cut_that_was_interrupted_takes_back_what_was_said_of_the_device() {
     assert_eq!(end, 5, "the cut itself was done");
     assert!(!partition.is_durable(6), "nothing is there");
     assert_eq!(partition.high_watermark(), 5);
-    assert!(partition.append_as_follower(1, &records(5..8), SAYS).is_ok());
+    assert!(partition.append_as_follower(files(&world), 1, &records(5..8), SAYS).is_ok());
     assert!(!partition.is_durable(6), "it was not synced");
 }
 
@@ -82,7 +99,7 @@ fn a_log_is_cut_only_when_the_checkpoint_files_say_no_more_than_what_is_left() {
     world.sim.disk.set_capacity_bytes(u64::MAX);
     partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
     assert_eq!((span(), checkpointed(&world)), ((5, 5), (Some(5), Some(5))));
-    partition.append_as_follower(1, &records(5..8), SAYS).unwrap();
+    partition.append_as_follower(files(&world), 1, &records(5..8), SAYS).unwrap();
     partition.with_log(|log| log.flush().and_then(|()| log.checkpoint())).unwrap().unwrap();
     world.partitions.save_checkpoints();
     assert_eq!(checkpointed(&world).0, Some(8), "it moves on afterwards");
@@ -92,7 +109,7 @@ fn a_log_is_cut_only_when_the_checkpoint_files_say_no_more_than_what_is_left() {
 fn who_waits_for_the_device_behind_a_cut_is_told_and_holds_nobody_up() {
     let world = following();
     let partition = world.partition(0);
-    partition.append_as_follower(1, &records(10..12), SAYS).unwrap();
+    partition.append_as_follower(files(&world), 1, &records(10..12), SAYS).unwrap();
     let (cut, kept) = (AckTicket::new(), AckTicket::new());
     partition.claim_synced(12, &cut, 0);
     partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
@@ -100,7 +117,7 @@ fn who_waits_for_the_device_behind_a_cut_is_told_and_holds_nobody_up() {
     assert!(cut.seal(), "it has reported");
     let late = AckTicket::new();
     partition.claim_synced(12, &late, 0);
-    partition.append_as_follower(1, &records(5..8), SAYS).unwrap();
+    partition.append_as_follower(files(&world), 1, &records(5..8), SAYS).unwrap();
     partition.claim_synced(8, &kept, 0);
     world.flusher.request(&partition);
     while kept.outcome(0).is_err() {
@@ -120,4 +137,93 @@ fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journa
     drop(other);
     assert_eq!(partition.unjournaled.load(Ordering::SeqCst), 0);
     assert_eq!(partition.checkpoint().unwrap().1.high_watermark, 5);
+}
+
+/// Ten records a batch, as a leader of epoch 0 would send them.
+fn tens(batches: std::ops::Range<i64>) -> bytes::Bytes {
+    let batch = |at: i64| {
+        let mut builder = BatchBuilder::new(Codec::None);
+        for _ in 0..10 {
+            builder.push(1_700_000_000_000, None, Some(b"value"), &[]);
+        }
+        builder.finish(at * 10, 0)
+    };
+    batches.flat_map(batch).collect::<Vec<u8>>().into()
+}
+
+#[test]
+fn the_leaders_start_may_move_again_while_a_copy_begins_inside_a_batch() {
+    let world = new_world();
+    world.partitions.apply(&image_on(1, 1, vec![2, 1]), true);
+    let partition = world.partition(0);
+    let span = || partition.with_log(|log| (log.log_start_offset(), log.log_end_offset())).unwrap();
+    let restart = |at| partition.restart_if_out_of_range(files(&world), 1, at).unwrap();
+    let append = |batches, log_start_offset| {
+        let says = LeaderSays { high_watermark: 50, log_start_offset };
+        partition.append_as_follower(files(&world), 1, &tens(batches), says)
+    };
+    assert_eq!(restart(25), Some(Repair::RestartAt(25)));
+    assert_eq!(append(2..3, 38).unwrap(), 30);
+    assert_eq!((span(), partition.high_watermark()), ((30, 30), 30), "nothing is left of that batch");
+    assert_eq!(restart(38), Some(Repair::RestartAt(38)));
+    assert_eq!(append(3..5, 38).unwrap(), 50);
+    assert_eq!((span(), partition.high_watermark()), ((38, 50), 50));
+    assert!(append(4..5, 38).is_err(), "a log with records takes nothing twice");
+    assert_eq!(span(), (38, 50));
+}
+
+#[test]
+fn a_copy_that_begins_inside_a_batch_says_no_more_in_its_checkpoints_than_it_has() {
+    let world = following();
+    let partition = world.partition(0);
+    let restarted = partition.restart_if_out_of_range(files(&world), 1, 25).unwrap();
+    assert_eq!(restarted, Some(Repair::RestartAt(25)));
+    partition.with_log(|log| log.flush().and_then(|()| log.checkpoint())).unwrap().unwrap();
+    world.partitions.save_checkpoints();
+    assert_eq!(checkpointed(&world), (Some(25), Some(25)));
+    world.sim.disk.set_capacity_bytes(world.sim.disk.used_bytes());
+    let says = LeaderSays { high_watermark: 50, log_start_offset: 25 };
+    let refused = partition.append_as_follower(files(&world), 1, &tens(2..3), says);
+    assert!(matches!(refused, Err(FollowError::Checkpoints)), "{refused:?}");
+    world.sim.disk.set_capacity_bytes(u64::MAX);
+    partition.append_as_follower(files(&world), 1, &tens(2..5), says).unwrap();
+    assert_eq!(checkpointed(&world), (Some(20), Some(20)));
+    assert!(!partition.is_durable(21), "it was not synced");
+    partition.with_log(|log| log.flush().and_then(|()| log.checkpoint())).unwrap().unwrap();
+    world.partitions.save_checkpoints();
+    assert_eq!(checkpointed(&world), (Some(50), Some(25)));
+}
+
+#[test]
+fn the_power_may_go_at_any_write_while_a_copy_begins_inside_a_batch() {
+    let says = LeaderSays { high_watermark: 50, log_start_offset: 25 };
+    let follow = |world: &World| -> Result<Offset, FollowError> {
+        let partition = world.partition(0);
+        partition.restart_if_out_of_range(files(world), 1, 25)?;
+        partition.append_as_follower(files(world), 1, &tens(2..5), says)
+    };
+    let mut cut = 0;
+    let mut done = false;
+    while !done {
+        cut += 1;
+        let world = following();
+        world.sim.disk.cut_power_at(cut);
+        done = follow(&world).is_ok();
+        let world = world.crash_and_follow(Crash::PowerLosesSome);
+        let partition = world.partition(0);
+        let span = || partition.with_log(|log| (log.log_start_offset(), log.log_end_offset())).unwrap();
+        if span().1 < 50 {
+            follow(&world).unwrap();
+        } else {
+            partition.append_as_follower(files(&world), 1, &[], says).unwrap();
+        }
+        assert_eq!(span(), (25, 50), "at write {cut}");
+        let view = partition.view().unwrap();
+        let slice = view.read(25, 1 << 20, 50, true).unwrap().unwrap();
+        let mut bytes = vec![0; slice.len];
+        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        assert_eq!(bytes, tens(2..5), "at write {cut}");
+        world.stop();
+    }
+    assert!(cut > 5, "{cut}");
 }

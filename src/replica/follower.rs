@@ -34,6 +34,8 @@ pub enum Repair {
     CutTo(Offset),
     /// Throw everything away and begin at this offset.
     RestartAt(Offset),
+    /// There is nothing to throw away: begin at this offset, where the batch begins that the leader's log starts in.
+    BeginInside(Offset),
 }
 
 impl LocalLog<'_> {
@@ -82,6 +84,14 @@ impl LocalLog<'_> {
         }
         // Behind its start: what lies between is gone everywhere. Before its end with nothing of our own: nothing can be lost.
         (self.end < leader_start || self.is_empty()).then_some(Repair::RestartAt(leader_start))
+    }
+
+    /// The leader's log starts inside a batch, after a DeleteRecords, and it sends that batch whole. A log with records never gets there:
+    /// it ends where a batch does, or goes on behind what it has.
+    pub fn on_first_batch(&self, first: &BatchHeader) -> Option<Repair> {
+        let base = first.base_offset;
+        let holds_end = (0..self.end).contains(&base) && first.last_offset() >= self.end;
+        (self.is_empty() && holds_end).then_some(Repair::BeginInside(base))
     }
 
     /// Whether the log holds records without knowing their epochs: nothing of it can be compared with a leader's.

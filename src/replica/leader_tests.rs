@@ -213,6 +213,26 @@ fn out_of_range_costs_nothing_that_the_leader_has() {
 }
 
 #[test]
+fn an_empty_log_begins_where_the_batch_does_that_it_ends_in() {
+    use crate::records::{BatchBuilder, BatchHeader, Codec};
+    let table = epochs(&[]);
+    let begins = |start, end, base, count| {
+        let mut builder = BatchBuilder::new(Codec::None);
+        for _ in 0..count {
+            builder.push(0, None, Some(b"v"), &[]);
+        }
+        let header = BatchHeader::parse(&builder.finish(base, 1)).unwrap();
+        LocalLog { start, end, epochs: &table }.on_first_batch(&header)
+    };
+    assert_eq!(begins(25, 25, 20, 10), Some(Repair::BeginInside(20)));
+    assert_eq!(begins(29, 29, 20, 10), Some(Repair::BeginInside(20)), "with its last record");
+    assert_eq!(begins(30, 30, 20, 10), None, "that batch ends before");
+    assert_eq!(begins(20, 20, 20, 10), None, "it continues the log as it is");
+    assert_eq!(begins(24, 25, 20, 10), None, "there is a record");
+    assert_eq!(begins(5, 5, -5, 20), None, "no log begins before 0");
+}
+
+#[test]
 fn an_empty_log_says_no_epoch() {
     let table = epochs(&[(3, 5)]);
     assert_eq!(LocalLog { start: 5, end: 5, epochs: &table }.position().last_epoch, -1);

@@ -73,8 +73,9 @@ impl Partition {
 
     /// Writes what a leader of `epoch` sent, as far as it is whole, intact and continues the log. Nothing is synced. Returns the log's
     /// end.
-    pub fn append_as_follower(
+    pub(super) fn append_as_follower(
         &self,
+        files: Files<'_>,
         epoch: LeaderEpoch,
         records: &[u8],
         says: LeaderSays,
@@ -84,6 +85,9 @@ impl Partition {
         }
         // Checked before the lock is taken: a checksum over megabytes takes its time.
         let (batches, damage) = intact_batches(records, self.common.options.rules.checks_crc);
+        if let Some(first) = batches.first() {
+            self.begin_inside(files, epoch, first)?;
+        }
         let mut rest = batches.as_slice();
         let mut at = 0;
         while let Some(chunk) = next_chunk(rest, self.chunk_bytes_max()) {
@@ -94,6 +98,17 @@ impl Partition {
         }
         let end = self.note_leader_says(epoch, says)?;
         damage.map_or(Ok(end), Err)
+    }
+
+    /// An empty log begins where the first batch does when the leader's log starts inside of that. The log's start is the batch's base
+    /// until [`Partition::note_leader_says`]; until then nothing of it can be read either.
+    fn begin_inside(&self, files: Files<'_>, epoch: LeaderEpoch, first: &BatchHeader) -> Result<(), FollowError> {
+        let is_below = self.view_if_open().is_some_and(|view| first.base_offset < view.log_end_offset);
+        // What would not be written anyway changes nothing.
+        if is_below && check_batch(first, first.base_offset, NO_LEADER_EPOCH, epoch).is_ok() {
+            self.repair(files, epoch, |log| log.on_first_batch(first))?;
+        }
+        Ok(())
     }
 
     pub(super) fn chunk_bytes_max(&self) -> u64 {
@@ -122,12 +137,13 @@ impl Partition {
     fn note_leader_says(&self, epoch: LeaderEpoch, says: LeaderSays) -> Result<Offset, FollowError> {
         let mut moved = false;
         let end = self.as_follower(epoch, |log| {
-            let committed = says.high_watermark.min(log.log_end_offset());
-            moved = self.high_watermark.fetch_max(committed, Ordering::SeqCst) < committed;
+            // First, so that nobody reads what the leader has deleted.
             if says.log_start_offset > log.log_start_offset() {
                 moved = true;
                 log.delete_records_before(says.log_start_offset.min(log.log_end_offset()))?;
             }
+            let committed = says.high_watermark.min(log.log_end_offset());
+            moved |= self.high_watermark.fetch_max(committed, Ordering::SeqCst) < committed;
             Ok(log.log_end_offset())
         })?;
         if moved {
@@ -190,7 +206,7 @@ impl Partition {
             let Some(repair) = choose(local(log)) else { return Ok(None) };
             let end = match repair {
                 Repair::CutTo(offset) => log.end_when_cut_at(offset)?,
-                Repair::RestartAt(offset) => offset,
+                Repair::RestartAt(offset) | Repair::BeginInside(offset) => offset,
             };
             Ok(Some((repair, end, self.begin_cut(end))))
         })?;
@@ -224,7 +240,7 @@ impl Partition {
         let (before, committed) = (log.log_end_offset(), self.high_watermark());
         let cut = match repair {
             Repair::CutTo(offset) => log.truncate_to(offset),
-            Repair::RestartAt(offset) => log.truncate_fully_and_start_at(offset),
+            Repair::RestartAt(offset) | Repair::BeginInside(offset) => log.truncate_fully_and_start_at(offset),
         };
         // Also when it was interrupted: the log may end there all the same.
         let end = log.log_end_offset();
@@ -233,6 +249,16 @@ impl Partition {
         // What lies before a leader's start was committed once.
         self.high_watermark.fetch_max(log.log_start_offset(), Ordering::SeqCst);
         let partition = &self.identity.topic_partition;
+        if let Repair::BeginInside(_) = repair {
+            tracing::info!(
+                %partition,
+                leader_epoch = epoch,
+                log_end_offset_before = before,
+                log_end_offset = end,
+                "the leader's log starts inside a batch: this copy begins where that batch does"
+            );
+            return cut;
+        }
         if end < committed {
             tracing::warn!(
                 %partition,

@@ -2,6 +2,7 @@
 //! leader's side of a fetch is the one of `api/data/fetch` in small.
 
 mod damage;
+mod log_start;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -88,6 +88,6 @@ fn take_over(part: &Part, files: Files<'_>) -> Result<bool, FollowError> {
         return Ok(true);
     }
     let says = LeaderSays { high_watermark: data.high_watermark, log_start_offset: data.log_start_offset };
-    partition.append_as_follower(*epoch, data.records.as_deref().unwrap_or_default(), says)?;
+    partition.append_as_follower(files, *epoch, data.records.as_deref().unwrap_or_default(), says)?;
     Ok(true)
 }
