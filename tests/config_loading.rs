@@ -60,6 +60,18 @@ fn the_command_line_goes_before_the_environment_before_the_file() {
 }
 
 #[test]
+fn what_an_image_brings_along_goes_before_the_built_in_default_alone() {
+    let image =
+        [("BARNABAS_DEFAULT_LISTENERS", "PLAINTEXT://:9092"), ("BARNABAS_DEFAULT_HTTP_LISTENER", "0.0.0.0:9644")];
+    let alone = load_all("", &image, &[]).expect("good").settings;
+    assert_eq!((alone.listeners[0].host.clone(), alone.listeners[0].port), (None, 9092));
+    let file = "listeners = \"PLAINTEXT://10.0.0.7:1\"\n";
+    let beside_a_file = load_all(file, &image, &[]).expect("good").settings;
+    assert_eq!((beside_a_file.listeners[0].host.as_deref(), beside_a_file.listeners[0].port), (Some("10.0.0.7"), 1));
+    assert_eq!(beside_a_file.http_listener, Some(("0.0.0.0".to_owned(), 9644)));
+}
+
+#[test]
 fn all_mistakes_are_told_at_once() {
     let file = "num.partition = 3\nnum.io.threads = 0\n";
     let found = problems(file, &[("KAFKA_LOG_RETENTION_MS", "soon")], &["nonsense", "log.roll.hours=0"]);

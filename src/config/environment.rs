@@ -1,5 +1,6 @@
 //! Settings in the environment, as Kafka's container image takes them: `KAFKA_LOG_RETENTION_MS=5`, where `_` stands for a dot, `__`
-//! for an underscore and `___` for a dash; and `CLUSTER_ID`.
+//! for an underscore and `___` for a dash; and `CLUSTER_ID`. What an image brings along is called `BARNABAS_DEFAULT_LOG_DIRS` and the like:
+//! it stands in for the built-in default, so everything that a user says anywhere goes before it.
 
 use super::names;
 
@@ -27,10 +28,15 @@ const NOT_SETTINGS: &[&str] = &[
 /// What Kubernetes tells every container about a service that is called kafka.
 const SERVICE_LINKS: &[&str] = &["KAFKA_PORT", "KAFKA_SERVICE_"];
 
+/// What the names of an image's defaults begin with.
+const DEFAULT: &str = "BARNABAS_DEFAULT_";
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FromEnvironment {
     /// Variable, name of the setting, value.
     pub values: Vec<(String, String, String)>,
+    /// The same of the image's defaults.
+    pub defaults: Vec<(String, String, String)>,
     pub problems: Vec<String>,
     pub warnings: Vec<String>,
 }
@@ -43,6 +49,12 @@ pub fn read(variables: &[(String, String)]) -> FromEnvironment {
     for (variable, value) in variables {
         if variable == "CLUSTER_ID" {
             found.values.push((variable.clone(), "cluster.id".to_owned(), value.clone()));
+        } else if let Some(name) = variable.strip_prefix(DEFAULT).map(dotted) {
+            if names::is_known(&name) {
+                found.defaults.push((variable.clone(), name, value.clone()));
+            } else {
+                found.problems.push(format!("{variable}: {}", names::unknown(&name)));
+            }
         } else if let Some(name) = setting_name(variable) {
             if names::is_known(&name) {
                 found.values.push((variable.clone(), name, value.clone()));
@@ -62,7 +74,12 @@ fn setting_name(variable: &str) -> Option<String> {
     if NOT_SETTINGS.contains(&variable) || SERVICE_LINKS.iter().any(|link| variable.starts_with(link)) {
         return None;
     }
-    Some(name.to_ascii_lowercase().replace("___", "-").replace("__", "\0").replace('_', ".").replace('\0', "_"))
+    Some(dotted(name))
+}
+
+/// The name of a setting from what a variable has after its prefix.
+fn dotted(name: &str) -> String {
+    name.to_ascii_lowercase().replace("___", "-").replace("__", "\0").replace('_', ".").replace('\0', "_")
 }
 
 #[cfg(test)]
@@ -100,6 +117,15 @@ mod tests {
             assert_eq!(read_one(variable, "x"), FromEnvironment::default(), "{variable}");
         }
         assert_eq!(read_one("KAFKA_UI_COLOUR", "x").warnings, ["KAFKA_UI_COLOUR is no setting and is passed over"]);
+    }
+
+    #[test]
+    fn an_images_defaults_are_kept_apart_and_must_be_settings() {
+        let default = ("BARNABAS_DEFAULT_LOG_DIRS".to_owned(), "log.dirs".to_owned(), "/d".to_owned());
+        let expected = FromEnvironment { defaults: vec![default], ..FromEnvironment::default() };
+        assert_eq!(read_one("BARNABAS_DEFAULT_LOG_DIRS", "/d"), expected);
+        let unknown = read_one("BARNABAS_DEFAULT_LOG_DRIS", "/d").problems;
+        assert_eq!(unknown, ["BARNABAS_DEFAULT_LOG_DRIS: unknown setting log.dris; did you mean log.dirs?"]);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Floor 8: from config.toml, the environment and the command line to settings that are typed and checked.
 //!
-//! Names are Kafka's. What is set on the command line goes before the environment, that before the file, that before the default.
+//! Names are Kafka's. What is set on the command line goes before the environment, that before the file, that before the default of the
+//! image, that before the built-in one.
 //! Every mistake is found before anything starts, and all of them are told at once.
 
 mod environment;
 mod file;
 mod given;
 mod idle;
+mod image;
 mod listeners;
 mod names;
 mod quorum;
@@ -91,6 +93,7 @@ pub fn load(sources: &Sources, disk: &dyn Disk) -> Result<Loaded, ConfigError> {
             None => problems.push(format!("--set {assignment}: expected key=value")),
         }
     }
+    image::add_defaults(&mut given, from_environment.defaults);
     problems.extend(given.problems());
     if !problems.is_empty() {
         return Err(ConfigError { problems });

@@ -48,7 +48,7 @@ impl Steward {
             let raft = self.core.raft();
             let error = self.follow(&raft).await;
             self.acked_at = None;
-            *self.core.last_error.lock() = Some(error.clone());
+            let is_news = self.core.last_error.lock().replace(error.clone()).as_ref() != Some(&error);
             let term = self.core.leadership.borrow().term;
             self.publish(Leadership { term, ..Leadership::default() });
             if self.core.is_closing.load(Ordering::Relaxed) {
@@ -60,7 +60,11 @@ impl Steward {
                 self.core.disk_failed.send_replace(true);
                 return;
             }
-            tracing::warn!(%error, "the metadata quorum begins anew on this node");
+            if is_news {
+                tracing::warn!(%error, "the metadata quorum begins anew on this node");
+            } else {
+                tracing::debug!(%error, "the metadata quorum begins anew on this node");
+            }
             let _ = raft.shutdown().await;
             drop(raft);
             self.revive().await;

@@ -94,3 +94,30 @@ fn damaged_copies_are_rebuilt_while_everything_goes_on() {
     let written: Vec<String> = [0, RECORDS].into_iter().flat_map(values).collect();
     assert!(found == written, "readers find what was written");
 }
+
+/// The partition's directory is taken away while all are stopped: whoever was stopped last would lead, with nothing.
+#[test]
+fn a_copy_that_was_taken_away_does_not_lead_those_that_are_whole() {
+    let mut cluster = Cluster::start(&[]);
+    let topic = create_replicated(&cluster, "taken", 1, 3, &[("min.insync.replicas", "2")]);
+    write(&cluster, &topic, 0);
+    cluster.await_full_isr(&topic);
+    let last = cluster.leader(&topic, 0);
+    let others: Vec<i32> = cluster.ids().filter(|id| *id != last).collect();
+    for id in others.iter().chain([&last]) {
+        cluster.node_mut(*id).stop();
+    }
+    let taken = cluster.node(last).data().join(format!("{topic}-0"));
+    fs::remove_dir_all(taken).expect("the copy");
+
+    for id in [last, others[0], others[1]] {
+        cluster.node_mut(id).spawn();
+    }
+    cluster.await_ready();
+    cluster.await_full_isr(&topic);
+    let consumer = reader(&cluster, &topic, 1, Offset::Beginning, &[("check.crcs", "true")]);
+    let found: Vec<String> = read(&consumer, RECORDS).iter().map(Incoming::text).collect();
+    assert!(found == values(0), "nothing is lost");
+    let log = cluster.node(last).log();
+    assert!(log.contains("shorter than it was when it was closed"), "its log says so:\n{log}");
+}

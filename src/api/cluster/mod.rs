@@ -31,7 +31,13 @@ pub fn quorum_refusal(error: &QuorumError) -> Refusal {
         | QuorumError::UnknownRecord { .. }
         | QuorumError::Contradicted { .. } => ErrorCode::KAFKA_STORAGE_ERROR,
     };
-    tracing::warn!(%error, "a metadata change was refused");
+    match error {
+        // Whoever asked is told, and asks another node or again.
+        QuorumError::NotLeader { .. } | QuorumError::Stale { .. } | QuorumError::TimedOut => {
+            tracing::debug!(%error, "a metadata change was refused");
+        }
+        _ => tracing::warn!(%error, "a metadata change was refused"),
+    }
     Refusal::new(code, error.to_string())
 }
 

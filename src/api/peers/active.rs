@@ -22,10 +22,6 @@ use crate::wire::private::PrivateApi;
 /// How long a node may take to say that it is alive at its old address.
 const MEET_MAX: Duration = Duration::from_secs(1);
 
-/// A node that moves may be stopping still at its old address.
-const OLD_LIFE_LOOKS: usize = 12;
-const OLD_LIFE_LOOK_AFTER: Duration = Duration::from_secs(5);
-
 /// Why the active controller has not answered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AskError {
@@ -184,20 +180,16 @@ impl Broker {
     }
 }
 
-/// Whether no other process under the node's id answers at its old address any more. Else two run under it, and the first one stays.
+/// Whether no other process under the node's id answers at its old address. Else two run under it, and the first one stays.
 async fn is_gone(peers: &Peers, old: &NodeAddress, new: PeerIdentity, address: &NodeAddress) -> bool {
     let id = new.node_id;
-    for look in 0..OLD_LIFE_LOOKS {
-        match peers.meet(old, MEET_MAX).await {
-            Ok(answer) if answer.identity.node_id == id && answer.identity != new => {}
-            _ => return true,
-        }
-        if look == 0 {
+    match peers.meet(old, MEET_MAX).await {
+        Ok(answer) if answer.identity.node_id == id && answer.identity != new => {
             tracing::warn!(
                 "a process at {address} says that it is node {id}, which is alive at {old}: stop one of them, or give it another node.id"
             );
+            false
         }
-        task::sleep(OLD_LIFE_LOOK_AFTER).await;
+        _ => true,
     }
-    false
 }
