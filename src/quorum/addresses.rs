@@ -16,7 +16,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_millis(250);
 pub(super) struct Addresses {
     me: (BrokerId, NodeAddress),
     configured: BTreeMap<BrokerId, NodeAddress>,
-    /// Of those that have two addresses, or had.
+    /// Of those that were called.
     ways: Mutex<BTreeMap<BrokerId, Way>>,
 }
 
@@ -55,13 +55,13 @@ impl Addresses {
 
     fn note_answer(&self, id: BrokerId, address: &NodeAddress, has_two: bool) {
         let mut ways = self.ways.lock();
-        if !has_two && !ways.contains_key(&id) {
+        let way = ways.entry(id).or_insert_with(|| Way { next: address.clone(), answered: None });
+        if way.next == *address && way.answered.as_ref() == Some(address) {
             return;
         }
-        let way = ways.entry(id).or_insert_with(|| Way { next: address.clone(), answered: None });
         way.next = address.clone();
-        if way.answered.as_ref() != Some(address) {
-            way.answered = Some(address.clone());
+        let before = way.answered.replace(address.clone());
+        if before.as_ref() != Some(address) && (has_two || before.is_some()) {
             drop(ways);
             tracing::info!(node = id, %address, "of the addresses of a node, configured and in the metadata, this one answers");
         }
@@ -135,6 +135,15 @@ mod tests {
         assert_eq!(next(), known);
         addresses.attempt(2, &at("newer")).end(false);
         assert_eq!(addresses.of(2, Some(&at("newer"))), Some(at("configured")));
+    }
+
+    #[test]
+    fn a_node_that_answers_is_not_left_for_an_address_that_the_metadata_learns() {
+        let addresses = addresses();
+        addresses.attempt(3, &at("same")).end(true);
+        assert_eq!(addresses.of(3, Some(&at("newer"))), Some(at("same")));
+        addresses.attempt(3, &at("newer")).end(false);
+        assert_eq!(addresses.of(3, Some(&at("newer"))), Some(at("newer")));
     }
 
     #[test]

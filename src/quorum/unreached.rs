@@ -22,13 +22,14 @@ pub(super) async fn run(core: Arc<Core>) {
     let mut looks = 0;
     loop {
         task::sleep(LOOK_EVERY).await;
-        let leader = if core.is_unreached() { core.find_leader().await } else { None };
-        let Some(leader) = leader.filter(|_| core.is_unreached()) else {
+        if !core.is_unreached() {
             looks = 0;
             continue;
-        };
+        }
+        // None may only be slow to answer.
+        let Some(leader) = core.find_leader().await else { continue };
         looks += 1;
-        if looks >= LOOKS_MIN {
+        if looks >= LOOKS_MIN && core.is_unreached() {
             let found = Some((leader, core.ask_for_my_address(leader).await));
             let mut told = core.unreached.lock();
             if *told != found {
