@@ -150,6 +150,10 @@ impl Partitions {
         }
     }
 
+    pub fn is_fenced(&self) -> bool {
+        self.common.is_fenced()
+    }
+
     /// This node has registered: its fetches and proposals carry this epoch from now on.
     pub fn set_broker_epoch(&self, epoch: i64) {
         self.common.set_broker_epoch(epoch);

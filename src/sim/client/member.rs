@@ -184,7 +184,7 @@ impl Member {
         Ok(())
     }
 
-    /// Where the group stands. What an older generation tried is settled by now, one way or the other.
+    /// Where the group stands. What was tried and never answered may still be on its way to the followers, and count later.
     async fn position(&self, line: &mut Line, place: &Place) -> Result<Option<i64>, Leave> {
         let answer = line.ask(&fetch_request(&self.group, place), ASK_MAX).await.ok_or(Leave::Line)?;
         let group = &answer.groups[0];
@@ -205,7 +205,7 @@ impl Member {
             ));
         }
         stand.committed = told;
-        stand.unanswered.clear();
+        stand.unanswered.retain(|tried| *tried > told);
         Ok(Some(told))
     }
 
@@ -222,7 +222,7 @@ impl Member {
             self.board.commits.set(self.board.commits.get() + 1);
             let mut stands = self.board.stands.borrow_mut();
             let stand = stands.entry(place.clone()).or_default();
-            stand.unanswered.remove(&offset);
+            stand.unanswered.retain(|tried| *tried > offset);
             stand.committed = offset;
         }
         Ok(error)
