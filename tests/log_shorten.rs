@@ -278,6 +278,51 @@ fn a_segment_that_was_cut_away_does_not_come_back_with_a_power_cut() {
     assert_eq!((log.log_end_offset(), values(&log)), (end, expected));
 }
 
+/// A log of two segments, cut before the end of the first one, and gone on in a new segment that begins at the cut.
+fn cut_and_rolled(bench: &mut Bench) -> (barnabas::log::Log, i64) {
+    let mut log = bench.open();
+    fill(&mut log, 150);
+    log.flush().unwrap();
+    log.checkpoint().unwrap();
+    let cut = log.view().segments[1].base_offset() - 1;
+    log.truncate_to(cut).unwrap();
+    append_dense(&mut log, 1);
+    assert_eq!(log.view().segments[1].base_offset(), cut, "the first segment had no room for it");
+    (log, cut)
+}
+
+#[test]
+fn the_end_of_a_segment_that_was_cut_does_not_come_back_when_the_log_has_gone_on_in_another_one() {
+    let mut bench = bench_with(None, None);
+    let (mut log, cut) = cut_and_rolled(&mut bench);
+    log.flush().unwrap();
+    let expected = values(&log);
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    // What the checkpoint says by then lies behind the cut.
+    let (log, _) = bench.open_from(cut + 1);
+    assert_eq!(values(&log), expected);
+}
+
+#[test]
+fn the_end_of_a_segment_that_came_back_before_the_cut_was_synced_is_cut_again() {
+    let mut bench = bench_with(None, None);
+    let (log, cut) = cut_and_rolled(&mut bench);
+    let expected = values(&log);
+    drop(log);
+    // The system has written the new segment and the names by itself, and not what was cut.
+    let path = bench.segment(cut, "log");
+    bench.sim.disk.open(&path, OpenMode::ReadWrite).unwrap().sync_data().unwrap();
+    bench.sim.disk.sync_dir(&bench.dir()).unwrap();
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(cut);
+    assert_eq!(values(&log), expected);
+    drop(log);
+    bench.crash(Crash::PowerLosesAll);
+    let (log, _) = bench.open_from(cut + 1);
+    assert_eq!(values(&log), expected, "it was synced by that start");
+}
+
 #[test]
 fn a_cut_is_synced_by_the_next_flush_also_when_nothing_was_appended() {
     let mut bench = bench_with(None, None);

@@ -17,8 +17,8 @@ pub struct FlushTargets {
     disk: Arc<dyn Disk>,
     files: Vec<FileTarget>,
     dirs: Vec<PathBuf>,
-    /// A cut becomes durable with this.
-    cut: bool,
+    /// The cut that becomes durable with this, as in the log.
+    cut: Option<Offset>,
     up_to: Offset,
     /// The log's `appended_bytes` then.
     appended_bytes: u64,
@@ -85,7 +85,7 @@ impl Log {
     pub fn flush_targets(&mut self) -> Result<FlushTargets, LogError> {
         let mut files = Vec::new();
         let mut dirs = Vec::new();
-        if self.log_end_offset > self.flushed || self.cut_unsynced {
+        if self.log_end_offset > self.flushed || self.cut_unsynced.is_some() {
             files = self.unflushed_files()?;
             if self.metadata_unsynced {
                 let path = self.path(PARTITION_METADATA);
@@ -98,7 +98,7 @@ impl Log {
             disk: Arc::clone(&self.env.host.disk),
             files,
             dirs,
-            cut: std::mem::take(&mut self.cut_unsynced),
+            cut: self.cut_unsynced.take(),
             up_to: self.log_end_offset,
             appended_bytes: self.appended_bytes,
         })
@@ -121,10 +121,16 @@ impl Log {
         Ok(files)
     }
 
-    /// Segments with content behind the flushed offset.
+    /// Segments with content behind the flushed offset, and what a cut has left: its last segment may not be the log's last any more.
     fn unflushed_segments(&self) -> impl Iterator<Item = &Arc<super::segment::Segment>> {
-        let above = self.segments.partition_point(|segment| segment.base_offset() <= self.flushed);
+        let from = self.cut_unsynced.map_or(self.flushed, |cut| cut.min(self.flushed));
+        let above = self.segments.partition_point(|segment| segment.base_offset() <= from);
         self.segments.iter().skip(above.saturating_sub(1))
+    }
+
+    /// The segment with this base was cut, or is the last one that stayed. Of several, the first one counts.
+    pub(super) fn note_cut_unsynced(&mut self, segment_base: Option<Offset>) {
+        self.cut_unsynced = self.cut_unsynced.into_iter().chain(segment_base).min();
     }
 
     /// Directories whose names are not durable yet. Handed out once: should their sync fail, the log goes offline anyway.
@@ -148,7 +154,7 @@ impl Log {
 
     /// The targets could not be opened for their sync.
     pub fn note_not_flushed(&mut self, targets: &FlushTargets) {
-        self.cut_unsynced |= targets.cut;
+        self.note_cut_unsynced(targets.cut);
         for dir in &targets.dirs {
             let own = **dir == *self.home.dir();
             self.names_unsynced |= own;

@@ -75,7 +75,8 @@ impl Log {
             opening.check_segments()?;
         }
         let (active, end) = opening.settle_end()?;
-        let Opening { home, how, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, .. } = opening;
+        let Opening { home, how, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, cut_unsynced, .. } =
+            opening;
         let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
         let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
         let segments: Arc<[Arc<Segment>]> = segments.into();
@@ -119,7 +120,7 @@ impl Log {
             // Also when a former try made the directory and got no further: nothing was flushed into it yet.
             dir_unsynced: is_new || end.offset == 0,
             metadata_unsynced,
-            cut_unsynced: false,
+            cut_unsynced,
             tail_is_dirty: false,
             unfinished_cut: None,
         };
@@ -131,8 +132,8 @@ impl Log {
         log.trim_epochs();
         log.reload_producers()?;
         log.publish();
-        if log.flushed < log.log_end_offset {
-            // Nobody may read what the next power cut could take away (trap 54).
+        if log.flushed < log.log_end_offset || log.cut_unsynced.is_some() {
+            // Nobody may read what the next power cut could take away (trap 54), and what was cut off must not come back behind it.
             log.flush()?;
         }
         Ok((log, recovery))
@@ -181,6 +182,8 @@ struct Opening<'a> {
     compacted: bool,
     reserved_bytes: Option<u64>,
     end: End,
+    /// As in the log.
+    cut_unsynced: Option<Offset>,
 }
 
 impl<'a> Opening<'a> {
@@ -214,6 +217,7 @@ impl<'a> Opening<'a> {
             compacted: config.cleanup.compact,
             reserved_bytes: reserved_bytes_of(config),
             end: End { offset: 0, position: 0 },
+            cut_unsynced: None,
         })
     }
 
@@ -259,6 +263,7 @@ impl<'a> Opening<'a> {
             self.segments.len().saturating_sub(1)
         } else {
             let above = self.segments.partition_point(|segment| segment.base_offset() <= self.how.recovery_point);
+            self.cut_overlap(above)?;
             above.saturating_sub(1)
         };
         for at in first..self.segments.len() {
@@ -274,6 +279,22 @@ impl<'a> Opening<'a> {
                 segment.finish_indexes()?;
                 segment.forget_recent();
             }
+        }
+        Ok(())
+    }
+
+    /// When the last of the first `count` segments begins at the recovery point, the one before may have been cut there and have its old end
+    /// again. Everything else of it was on the device.
+    fn cut_overlap(&mut self, count: usize) -> Result<(), LogError> {
+        let Some([before, next]) = self.segments.get(count.saturating_sub(2)..count) else { return Ok(()) };
+        let (end, bytes) = (next.base_offset(), before.bytes());
+        if end != self.how.recovery_point {
+            return Ok(());
+        }
+        if let Some(place) = before.locate(end, bytes)?.filter(|place| place.base_offset == end) {
+            before.truncate(end, place.position)?;
+            self.recovery.truncated_bytes += bytes.saturating_sub(place.position);
+            self.cut_unsynced = Some(before.base_offset());
         }
         Ok(())
     }
@@ -313,6 +334,7 @@ impl<'a> Opening<'a> {
                     self.recovery.bytes_checked += len.saturating_sub(start);
                     self.recovery.truncated_bytes += len - position;
                     file.set_len(position).context("truncate", &segment.path(LOG))?;
+                    self.cut_unsynced = self.cut_unsynced.or(Some(segment.base_offset()));
                     self.end = End { offset: next.offset(), position };
                     return Ok(true);
                 }

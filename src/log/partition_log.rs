@@ -82,8 +82,8 @@ pub struct Log {
     /// The directory itself is new in the log directory.
     pub(super) dir_unsynced: bool,
     pub(super) metadata_unsynced: bool,
-    /// Something was cut away that a power cut could bring back.
-    pub(super) cut_unsynced: bool,
+    /// Something was cut away that a power cut could bring back: behind this segment, or at its end.
+    pub(super) cut_unsynced: Option<Offset>,
     /// Bytes of a failed write may stand behind the last batch.
     pub(super) tail_is_dirty: bool,
     /// Comes before everything else that changes the files or looks at the producers.

@@ -226,7 +226,7 @@ impl Log {
     fn carry_out(&mut self, cut: &mut Cut) -> Result<(), LogError> {
         // Until the next sync a power cut may bring back what goes now, beside what comes in its place.
         self.names_unsynced = true;
-        self.cut_unsynced = true;
+        self.note_cut_unsynced(Some(self.active.base_offset()));
         // The last first: whatever is left after a crash is a whole log.
         while let Some(segment) = cut.dropped.last() {
             for path in segment.mark_deleted()? {
