@@ -204,7 +204,7 @@ impl Lane {
     }
 
     /// Returns when the journal holds nothing that is not also in synced files: what it held before will never be written again. `false`
-    /// when that did not work for want of something that the machine may have again in a moment. Blocks.
+    /// when that did not work: the directory has failed, or the machine lacks something that it may have again in a moment. Blocks.
     #[must_use]
     pub(super) fn empty_journal(&self) -> bool {
         let mut queue = self.queue.lock();
@@ -266,6 +266,8 @@ pub(super) struct Rounds {
     journal: Option<Journal>,
     /// Partitions with something in the journal that their own files have not been synced for.
     journaled: Vec<Arc<Partition>>,
+    /// The journal was left as it is, with its directory.
+    entries_stay: bool,
     clock: Arc<dyn Clock>,
     telemetry: Arc<Telemetry>,
 }
@@ -277,7 +279,7 @@ impl Rounds {
         clock: Arc<dyn Clock>,
         telemetry: Arc<Telemetry>,
     ) -> Rounds {
-        Rounds { index, journal, journaled: Vec::new(), clock, telemetry }
+        Rounds { index, journal, journaled: Vec::new(), entries_stay: false, clock, telemetry }
     }
 
     pub(super) fn flush(&mut self, partitions: &[Arc<Partition>]) {
@@ -378,28 +380,35 @@ impl Rounds {
         }
     }
 
-    /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that has to be tried again.
+    /// Syncs the files of everything that is only in the journal, and begins the journal again. `false` when that did not work: a start would
+    /// write again what the journal holds.
     pub(super) fn sync_journaled(&mut self) -> bool {
         let partitions = std::mem::take(&mut self.journaled);
         if partitions.is_empty() && !self.journal.as_ref().is_some_and(Journal::is_torn) {
-            return true;
+            return !self.entries_stay;
         }
         self.sync(&partitions);
         let all_safe = partitions.iter().all(|partition| partition.journaled.load(Ordering::Relaxed) != self.mark());
-        if !all_safe && partitions.iter().all(|partition| !partition.disk_has_failed()) {
+        if all_safe {
+            match self.journal.as_mut().map_or(Ok(()), Journal::begin_again) {
+                Ok(()) => return true,
+                // It is torn until that works.
+                Err(error) if error.is_disk_full() => return false,
+                Err(error) => {
+                    for partition in &partitions {
+                        partition.fail_disk(Some(error.path.as_path()), &error.to_string());
+                    }
+                }
+            }
+        }
+        if partitions.iter().any(|partition| partition.disk_has_failed()) {
+            // The directory is offline by now, and its entries stay for the next start.
+            (self.journal, self.entries_stay) = (None, true);
+        } else if !all_safe {
             // For want of descriptors, say.
             self.journaled = partitions;
-            return false;
         }
-        let Some(journal) = &mut self.journal else { return true };
-        if all_safe && let Err(error) = journal.begin_again() {
-            tracing::error!(%error, "the flush journal is given up; every partition is synced by itself from now on");
-            self.journal = None;
-        } else if !all_safe {
-            // Some partition could not be synced. Its disk is offline by now; the entries stay for the next start.
-            self.journal = None;
-        }
-        true
+        false
     }
 
     /// Starts the device on every file first and waits for each afterwards, so that one round costs about one wait.

@@ -127,6 +127,31 @@ fn who_waits_for_the_device_behind_a_cut_is_told_and_holds_nobody_up() {
 }
 
 #[test]
+fn a_log_is_not_cut_while_the_journal_may_write_again_what_is_cut() {
+    let world = following();
+    let partition = world.partition(0);
+    partition.append_as_follower(files(&world), 1, &records(10..12), SAYS).unwrap();
+    let journaled = AckTicket::new();
+    partition.claim_synced(12, &journaled, 0);
+    world.flusher.request(&partition);
+    while journaled.outcome(0).is_err() {
+        std::thread::yield_now();
+    }
+    // The partition's own file is synced, the journal's next beginning is not.
+    world.sim.disk.fail_sync_at(2);
+    assert!(matches!(partition.cut_to_divergence(files(&world), 1, 0, 5), Err(FollowError::Journal)));
+    assert_eq!(world.sim.disk.failed_syncs(), 1);
+    assert!(world.partitions.failure().is_some(), "the directory has failed");
+    assert!(!world.flusher.empty_journal(partition.log_dir()), "it still holds what it held");
+    assert!(partition.cut_to_divergence(files(&world), 1, 0, 5).is_err());
+    let world = world.crash_and_follow(Crash::PowerLosesAll);
+    let partition = world.partition(0);
+    assert_eq!(partition.view().unwrap().log_end_offset, 12, "nothing was cut");
+    partition.cut_to_divergence(files(&world), 1, 0, 5).unwrap();
+    world.stop();
+}
+
+#[test]
 fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journal_again() {
     let world = following();
     let partition = world.partition(0);

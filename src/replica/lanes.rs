@@ -70,7 +70,8 @@ impl Flusher {
     }
 
     /// Returns when the directory's journal holds nothing that is not also in synced files: what it held before will never be written
-    /// again. `false` when that did not work for want of something that the machine may have again in a moment. Blocks.
+    /// again. `false` when that did not work: the directory has failed, or the machine lacks something that it may have again in a moment.
+    /// Blocks.
     #[must_use]
     pub fn empty_journal(&self, dir: &LogDir) -> bool {
         self.lane(dir).empty_journal()

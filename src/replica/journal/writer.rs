@@ -52,8 +52,8 @@ pub struct Journal {
     generation: u64,
     /// Bytes of entries that are in the file.
     end: u64,
-    /// Behind `end` lies what a write left that failed: entries behind that would not be found, and some of it may be whole. Nothing is
-    /// written before the journal has begun again.
+    /// Behind `end` lies what a write left that failed: entries behind that would not be found, and some of it may be whole. Or beginning
+    /// again has failed. Nothing is written before the journal has begun again.
     torn: bool,
     capacity: u64,
     buffer: Vec<u8>,
@@ -117,14 +117,17 @@ impl Journal {
         self.file.sync_data().map_err(|source| self.failed("sync", source))
     }
 
-    /// Everything that the entries repeat is on the device: begins again from the front.
+    /// Everything that the entries repeat is on the device: begins again from the front. After an error it has to begin again before
+    /// anything else is written, and a start may write its entries once more.
     pub fn begin_again(&mut self) -> Result<(), JournalError> {
         self.generation += 1;
-        (self.end, self.torn) = (0, false);
+        (self.end, self.torn) = (0, true);
         self.buffer.clear();
         let header = header(self.generation);
         self.file.write_all_at(&header, 0).map_err(|source| self.failed("write", source))?;
-        self.file.sync_data().map_err(|source| self.failed("sync", source))
+        self.file.sync_data().map_err(|source| self.failed("sync", source))?;
+        self.torn = false;
+        Ok(())
     }
 
     fn failed(&self, action: &'static str, source: io::Error) -> JournalError {
