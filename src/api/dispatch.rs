@@ -380,7 +380,7 @@ fn answer(
             groups::offset_commit::handle(&broker.groups, &image, &context, &request).await
         }),
         keys::OFFSET_FETCH => group!(broker, context, api, body, |request, image| {
-            groups::offset_fetch::handle(&broker.groups, &image, &context, broker.partitions.is_fenced(), request).await
+            groups::offset_fetch::handle(&broker.groups, &image, &context, request).await
         }),
         keys::OFFSET_DELETE => group!(broker, context, api, body, |request, image| {
             groups::offset_delete::handle(&broker.groups, &image, &request).await

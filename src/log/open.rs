@@ -75,8 +75,18 @@ impl Log {
             opening.check_segments()?;
         }
         let (active, end) = opening.settle_end()?;
-        let Opening { home, how, segments, epochs, recovery, is_new, epochs_unsaved, metadata_unsynced, cut_unsynced, .. } =
-            opening;
+        let Opening {
+            home,
+            how,
+            segments,
+            epochs,
+            recovery,
+            is_new,
+            epochs_unsaved,
+            metadata_unsynced,
+            cut_unsynced,
+            ..
+        } = opening;
         let log_start_offset = segments.first().map_or(end.offset, |first| first.base_offset());
         let log_start_offset = log_start_offset.max(how.log_start_offset.unwrap_or(0));
         let segments: Arc<[Arc<Segment>]> = segments.into();

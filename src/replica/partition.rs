@@ -445,7 +445,8 @@ impl Partition {
         self.durable_below.fetch_max(end, Ordering::SeqCst);
     }
 
-    pub(super) fn durable_below(&self) -> Offset {
+    /// Everything below is on the device.
+    pub fn durable_below(&self) -> Offset {
         self.durable_below.load(Ordering::SeqCst)
     }
 

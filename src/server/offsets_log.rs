@@ -121,6 +121,10 @@ impl OffsetsLog for ReplicaOffsetsLog {
         let end = partition.view().ok()?.log_end_offset;
         (!partition.is_acked(end)).then(|| self.committed_below(&partition, end, epoch))
     }
+
+    fn is_fenced(&self) -> bool {
+        self.partitions.is_fenced()
+    }
 }
 
 fn refused(error: &PartitionError) -> AppendRefused {

@@ -131,6 +131,9 @@ impl Cluster {
     /// The process ends at once, with what `how` leaves of the disk.
     pub async fn crash(&self, at: usize, how: Crash) {
         let machine = &self.machines[at];
+        if how != Crash::Process {
+            self.note_unsynced(at);
+        }
         let process = machine.process.borrow_mut().take();
         self.history.note(&format!("crash {} {how:?} running={}", NAMES[at], process.is_some()));
         self.history.end_of(at);
@@ -138,6 +141,17 @@ impl Cluster {
         self.net.crash(machine.ip);
         if let Some(process) = process {
             process.end().await;
+        }
+    }
+
+    fn note_unsynced(&self, at: usize) {
+        let Some(broker) = self.broker(at) else { return };
+        for place in self.history.places() {
+            let partition = broker.partitions.partition(&place.topic, place.partition);
+            let open = partition.filter(|partition| partition.is_leader() && partition.view_if_open().is_some());
+            if let Some(partition) = open {
+                self.history.unsynced(&place, partition.durable_below());
+            }
         }
     }
 

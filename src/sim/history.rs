@@ -57,7 +57,7 @@ struct State {
 struct Records {
     at: BTreeMap<Offset, Value>,
     acked: BTreeMap<Value, Option<Offset>>,
-    /// Where a consumer has read everything.
+    /// Up to where a consumer has read what is there for good.
     read_below: Offset,
 }
 
@@ -163,6 +163,27 @@ impl History {
         let mut state = self.state.borrow_mut();
         let records = state.records.entry(place.clone()).or_default();
         records.read_below = records.read_below.max(offset + 1);
+    }
+
+    /// The power of a leader is cut, which shows records before they are on its device (docs/decisions/0011): what a consumer read from `from` on
+    /// may be gone, unless a producer was told of it.
+    pub fn unsynced(&self, place: &Place, from: Offset) {
+        let mut state = self.state.borrow_mut();
+        let Some(records) = state.records.get_mut(place) else { return };
+        records.read_below = records.read_below.min(from);
+        let acked = &records.acked;
+        records.at.retain(|offset, value| *offset < from || acked.contains_key(value));
+    }
+
+    /// Where records are known of.
+    pub fn places(&self) -> Vec<Place> {
+        self.state.borrow().records.keys().cloned().collect()
+    }
+
+    /// Whether somebody has read, for good, everything below `position`.
+    pub fn is_bound(&self, place: &Place, position: Offset) -> bool {
+        let state = self.state.borrow();
+        self.reads_bind && state.records.get(place).is_some_and(|records| position <= records.read_below)
     }
 
     /// (topic, partition, offset) names one record for ever.

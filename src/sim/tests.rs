@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::child::{self, run_apart};
+use super::history::{History, Place, Value};
 use super::run::{Report, Setup};
 use super::scripts::{CHARGES, Script};
 use crate::base::rules::Rule;
@@ -169,4 +170,26 @@ fn the_same_seed_twice_is_the_same_run() {
     assert_eq!(one.trace, again.trace);
     assert_eq!((&one.counts, one.simulated), (&again.counts, again.simulated));
     assert_ne!(one.trace, another.trace);
+}
+
+#[test]
+fn what_was_read_before_its_leader_synced_it_may_go_with_the_power_and_what_was_acknowledged_may_not() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let history = History::new(true);
+        let place = Place { topic: "t".to_owned(), partition: 0 };
+        let value = |number| Value { producer: 0, number };
+        for number in 0..4 {
+            history.read(&place, i64::from(number), value(number), "was read");
+        }
+        history.acked(&place, Some(0), &[value(0)]);
+        history.acked(&place, Some(2), &[value(2)]);
+        assert!(history.is_bound(&place, 4));
+        history.unsynced(&place, 1);
+        assert!(!history.is_bound(&place, 4) && history.is_bound(&place, 1));
+        history.hold_against(&place, &vec![(0, value(0)), (1, value(4)), (2, value(2))], |_| true, "one");
+        assert_eq!(history.violations(), Vec::<String>::new());
+        history.hold_against(&place, &vec![(0, value(0)), (1, value(4))], |_| true, "two");
+        assert!(!history.violations().is_empty(), "what a producer was told of is missing");
+    });
 }

@@ -26,23 +26,15 @@ const GROUP_ERROR_VERSION_MIN: i16 = 2;
 const SEVERAL_GROUPS_VERSION_MIN: i16 = 8;
 const TOPIC_ID_VERSION_MIN: i16 = 10;
 
-/// A broker that is fenced, or has not heard of a controller for a session, may have a successor that knows of later commits: it tells
-/// nobody what it knows.
 pub async fn handle(
     groups: &GroupCoordinator,
     image: &Image,
     context: &RequestContext,
-    is_fenced: bool,
     request: OffsetFetchRequest,
 ) -> OffsetFetchResponse {
     let version = context.api_version;
     let stable = request.require_stable;
-    let answer = async |asked: &OffsetFetchRequestGroup, by_id| {
-        if is_fenced {
-            return refused(asked, ErrorCode::NOT_COORDINATOR);
-        }
-        fetch(groups, image, asked, by_id, stable).await
-    };
+    let answer = async |asked: &OffsetFetchRequestGroup, by_id| fetch(groups, image, asked, by_id, stable).await;
     if version < SEVERAL_GROUPS_VERSION_MIN {
         let asked = single_group(request);
         return to_single(answer(&asked, false).await, &asked, version);
@@ -52,10 +44,6 @@ pub async fn handle(
         response.groups.push(answer(asked, version >= TOPIC_ID_VERSION_MIN).await);
     }
     response
-}
-
-fn refused(asked: &OffsetFetchRequestGroup, code: ErrorCode) -> OffsetFetchResponseGroup {
-    OffsetFetchResponseGroup { group_id: asked.group_id.clone(), error_code: code.code(), ..Default::default() }
 }
 
 /// The request of v1 to v7 as one group of the later kind.

@@ -1,6 +1,7 @@
 //! Handlers over a coordinator whose log keeps nothing: what a version's answer looks like, and that each version can be written.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
 
@@ -25,7 +26,10 @@ use crate::wire::messages::{
 
 const TOPIC_ID: TopicId = TopicId(uuid::Uuid::from_u128(7));
 
-struct NullLog;
+#[derive(Default)]
+struct NullLog {
+    fenced: AtomicBool,
+}
 
 impl OffsetsLog for NullLog {
     fn partitions(&self) -> i32 {
@@ -43,11 +47,19 @@ impl OffsetsLog for NullLog {
     fn log_end(&self, _: PartitionIndex) -> Offset {
         0
     }
+
+    fn is_fenced(&self) -> bool {
+        self.fenced.load(Ordering::SeqCst)
+    }
 }
 
 fn unloaded() -> Arc<GroupCoordinator> {
+    on(Arc::default())
+}
+
+fn on(log: Arc<NullLog>) -> Arc<GroupCoordinator> {
     let config = GroupConfig { initial_rebalance_delay_ms: 0, ..GroupConfig::default() };
-    Arc::new(GroupCoordinator::new(SimHost::new(3).host(), Arc::new(NullLog), config))
+    Arc::new(GroupCoordinator::new(SimHost::new(3).host(), log, config))
 }
 
 async fn loaded() -> Arc<GroupCoordinator> {
@@ -263,16 +275,14 @@ async fn every_version_of_fetching_answers_everything_asked_for() {
     let (groups, image) = (loaded().await, image());
     offset_commit::handle(&groups, &image, &context(8), &commit_request(8)).await;
     for version in 1..=10 {
-        let response =
-            offset_fetch::handle(&groups, &image, &context(version), false, fetch_request(version, false)).await;
+        let response = offset_fetch::handle(&groups, &image, &context(version), fetch_request(version, false)).await;
         written(&response, version);
         let known = [(41, 0), (-1, 0)];
         let expected = if version >= 10 { [&[(-1, 100)][..], &known].concat() } else { known.to_vec() };
         assert_eq!(fetched(&response), expected, "v{version}");
     }
     for version in 2..=10 {
-        let response =
-            offset_fetch::handle(&groups, &image, &context(version), false, fetch_request(version, true)).await;
+        let response = offset_fetch::handle(&groups, &image, &context(version), fetch_request(version, true)).await;
         written(&response, version);
         assert_eq!(fetched(&response), [(40, 0), (41, 0)], "v{version}");
     }
@@ -280,22 +290,26 @@ async fn every_version_of_fetching_answers_everything_asked_for() {
 
 #[tokio::test]
 async fn a_group_that_is_not_here_is_an_error_at_the_level_that_the_version_has() {
-    assert_not_here(&unloaded(), false).await;
+    assert_not_here(&unloaded()).await;
 }
 
 #[tokio::test]
 async fn a_broker_that_is_fenced_tells_nobody_what_it_knew() {
-    let groups = loaded().await;
+    let log = Arc::<NullLog>::default();
+    let groups = on(log.clone());
+    groups.clone().load_all().await;
     offset_commit::handle(&groups, &image(), &context(8), &commit_request(8)).await;
-    assert_not_here(&groups, true).await;
+    log.fenced.store(true, Ordering::SeqCst);
+    assert_not_here(&groups).await;
+    assert_eq!(groups.describe("g").err(), Some(ErrorCode::NOT_COORDINATOR));
 }
 
-async fn assert_not_here(groups: &GroupCoordinator, is_fenced: bool) {
+async fn assert_not_here(groups: &GroupCoordinator) {
     let image = image();
     let not_here = ErrorCode::NOT_COORDINATOR.code();
     for version in 1..=9 {
         let request = fetch_request(version, false);
-        let response = offset_fetch::handle(groups, &image, &context(version), is_fenced, request).await;
+        let response = offset_fetch::handle(groups, &image, &context(version), request).await;
         written(&response, version);
         let group_code = response.groups.first().map(|group| group.error_code);
         match version {
@@ -311,6 +325,6 @@ async fn offsets_of_a_former_topic_of_the_same_name_are_not_shown() {
     let (groups, image) = (loaded().await, image());
     offset_commit::handle(&groups, &image, &context(8), &commit_request(8)).await;
     let recreated = image_with(TopicId(uuid::Uuid::from_u128(8)));
-    let response = offset_fetch::handle(&groups, &recreated, &context(7), false, fetch_request(7, false)).await;
+    let response = offset_fetch::handle(&groups, &recreated, &context(7), fetch_request(7, false)).await;
     assert_eq!(fetched(&response), [(-1, 0), (-1, 0)]);
 }

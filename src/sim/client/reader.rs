@@ -1,5 +1,5 @@
-//! A consumer that reads one partition from its begin, strictly: no record is skipped, none comes twice, and its position never is out of
-//! range. One that stands in a rack goes to the replica there when the leader says so (KIP-392), and comes back when that has nothing.
+//! A consumer that reads one partition from its begin, strictly: no record is skipped, none comes twice, and its position is never out of
+//! range, but for what the leader had not synced when its power was cut. One that stands in a rack goes to the replica there when the leader says so (KIP-392), and comes back when that has nothing.
 
 use super::line::Line;
 use super::{ASK_MAX, Client, Leader, text};
@@ -74,7 +74,7 @@ impl Reader {
         let history = &self.client.history;
         match ErrorCode(data.error_code) {
             ErrorCode::NONE => {}
-            ErrorCode::OFFSET_OUT_OF_RANGE if !history.reads_bind => {
+            ErrorCode::OFFSET_OUT_OF_RANGE if !history.is_bound(&self.place, *position) => {
                 *position = 0;
                 return Next::Anew;
             }

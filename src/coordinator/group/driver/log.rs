@@ -62,4 +62,9 @@ pub trait OffsetsLog: Send + Sync {
     fn committed(&self, _partition: PartitionIndex) -> Option<CommitWait> {
         None
     }
+
+    /// Whether this broker is fenced, or has not heard of a controller for a session. Then it may have a successor, which knows more.
+    fn is_fenced(&self) -> bool {
+        false
+    }
 }

@@ -101,13 +101,14 @@ impl GroupCoordinator {
         Ok(codes)
     }
 
-    /// OffsetFetch v1 to v10, for one group. `None` asks for everything.
+    /// OffsetFetch v1 to v10, for one group. `None` asks for everything. A broker that is fenced tells nobody what it knew.
     pub async fn fetch_offsets(
         &self,
         group: &str,
         topics: Option<&[TopicToFetch<'_>]>,
         require_stable: bool,
     ) -> Result<Vec<FetchedTopic>, ErrorCode> {
+        self.speaks_for_groups()?;
         let (fetched, wait, load) = self.with_group(group, |active, around| {
             let fetched = match topics {
                 Some(topics) => active.machine.fetch(group, topics, require_stable),
@@ -147,8 +148,9 @@ impl GroupCoordinator {
         self.committed(group, load, wait).await
     }
 
-    /// DescribeGroups v0 to v6, for one group; `None` when there is none of that name.
+    /// DescribeGroups v0 to v6, for one group; `None` when there is none of that name. A broker that is fenced tells nobody what it knew.
     pub fn describe(&self, group: &str) -> Result<Option<GroupDescription>, ErrorCode> {
+        self.speaks_for_groups()?;
         self.with_group(group, |active, _| active.machine.group(group).map(|group| group.classic().describe()))
     }
 
@@ -164,6 +166,10 @@ impl GroupCoordinator {
         }
         groups.sort_unstable_by(|a, b| a.group.cmp(&b.group));
         Ok(groups)
+    }
+
+    fn speaks_for_groups(&self) -> Result<(), ErrorCode> {
+        if self.log.is_fenced() { Err(ErrorCode::NOT_COORDINATOR) } else { Ok(()) }
     }
 
     /// Decides, carries the decision out, and waits for the reply, and for the commit that the reply speaks of.
