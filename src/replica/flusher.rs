@@ -16,7 +16,8 @@ use crate::host::task::{self, Worker};
 use crate::host::{Clock, DiskFile, Workers};
 use crate::log::FlushTargets;
 use crate::replica::journal::{Journal, Place};
-use crate::replica::partition::{Partition, SyncMark};
+use crate::replica::partition::Partition;
+use crate::replica::partition_sync::SyncMark;
 use crate::telemetry::Telemetry;
 
 /// When records are synced (`flush.policy`).

@@ -42,6 +42,7 @@ mod partition;
 mod partition_acks;
 mod partition_follow;
 mod partition_lead;
+mod partition_sync;
 mod partitions;
 mod rebuild;
 #[cfg(test)]
@@ -68,7 +69,7 @@ pub use leader::{FollowerFetch, NotCounted, Proposal, Rules};
 pub use log_dirs::{FoundDir, LogDir, LogDirs};
 pub use maintenance::{Maintenance, MaintenanceIntervals};
 pub use moving::{FutureReplica, MoveRefused, Mover};
-pub use partition::{Checkpointed, Partition, SyncMark};
+pub use partition::{Checkpointed, Partition};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
 pub use rebuild::{CareFailed, CopyCare, GiveUpAnswers, GivenUp, Rebuilder};

@@ -1,5 +1,5 @@
 //! One partition on this node: its log behind the one lock, the view that readers use without it, and whoever waits for it. Leading is
-//! in `partition_lead`, following in `partition_follow`, acknowledging in `partition_acks`.
+//! in `partition_lead`, following in `partition_follow`, acknowledging in `partition_acks`, syncing in `partition_sync`.
 //!
 //! Two locks, taken in this order: the log's, and the leader machine's. The role changes under the first, so that what an append
 //! found holds until it is done; a follower's fetch takes only the second. While nobody has to be waited for (`alone`, as with one
@@ -17,7 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::base::ids::NO_LEADER_EPOCH;
 use crate::base::rules::{Rule, holds};
-use crate::base::{LeaderEpoch, MonotonicMs, Offset};
+use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Appended, Log, LogEnv, LogError, LogIdentity, LogView, NewBatch, OpenHow};
 use crate::metadata::config::LogConfig;
 use crate::replica::damage::DamageMark;
@@ -26,6 +26,7 @@ use crate::replica::log_dirs::{LogDir, LogDirs};
 use crate::replica::moving::Moving;
 use crate::replica::partition_acks::PendingAcks;
 use crate::replica::partition_lead::Leading;
+use crate::replica::partition_sync::SyncMark;
 use crate::replica::role::{Common, Role};
 use crate::replica::strays::set_aside;
 use crate::replica::waiter::Waiters;
@@ -55,16 +56,6 @@ pub(super) enum Slot {
     Missing(Arc<str>),
     /// Deleted or moved away, or closed because the node stops. Whatever happens to its files from now on says nothing about the disk.
     Retired,
-}
-
-/// Everything before a byte of a segment, and below the offset that belongs there, is durable: in the file or in the flush journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SyncMark {
-    pub segment_base: Offset,
-    pub position: u64,
-    pub up_to: Offset,
-    /// Which cut of the log it was taken after: it says nothing of a log that was cut since.
-    pub cut: u64,
 }
 
 pub struct Partition {
@@ -99,7 +90,7 @@ pub struct Partition {
     /// Whether the flusher has this partition on its list.
     pub(super) flush_queued: AtomicBool,
     /// Whether something was appended since the last sync began.
-    dirty: AtomicBool,
+    pub(super) dirty: AtomicBool,
     /// Which directory's flush journal holds something that this partition's own files have not been synced for: its place and one; 0 for none.
     pub(super) journaled: AtomicUsize,
     /// How many are about to cut the log: until they are done, the flush journal must not be used.
@@ -109,9 +100,9 @@ pub struct Partition {
     /// How often the log was cut. Changes under the lock of `slot`.
     pub(super) cuts: AtomicU64,
     pub(super) damage: DamageMark,
-    durable_below: AtomicI64,
+    pub(super) durable_below: AtomicI64,
     /// Used by the flusher, and when the log is cut.
-    sync_mark: Mutex<Option<SyncMark>>,
+    pub(super) sync_mark: Mutex<Option<SyncMark>>,
     /// The last try to open the log failed for want of something, and was told of.
     open_failed: AtomicBool,
     /// The slot says so too; for readers, who do not look there.
@@ -119,7 +110,7 @@ pub struct Partition {
     /// Retired, or in a directory that has failed: nothing is read any more.
     unreadable: AtomicBool,
     /// When the housekeeper first saw it dirty; 0 while it is not.
-    dirty_since_ms: AtomicU64,
+    pub(super) dirty_since_ms: AtomicU64,
 }
 
 impl Partition {
@@ -392,80 +383,6 @@ impl Partition {
                 }
                 Err(error)
             }
-        }
-    }
-
-    pub fn is_dirty(&self) -> bool {
-        self.dirty.load(Ordering::Acquire)
-    }
-
-    /// How long the housekeeper has known that something here is not synced.
-    pub(super) fn dirty_for_ms(&self, now: MonotonicMs) -> u64 {
-        match self.dirty_since_ms.compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => 0,
-            Err(since) => now.saturating_sub(since),
-        }
-    }
-
-    /// A sync begins: what is appended from now on is dirty again.
-    pub(super) fn begin_flush(&self) {
-        self.flush_queued.store(false, Ordering::Release);
-        self.dirty.store(false, Ordering::Release);
-        self.dirty_since_ms.store(0, Ordering::Relaxed);
-    }
-
-    pub(super) fn sync_mark(&self) -> Option<SyncMark> {
-        *self.sync_mark.lock()
-    }
-
-    /// What the mark says is on the device. Releases who waited for that.
-    pub(super) fn set_sync_mark(&self, mark: SyncMark) {
-        {
-            let mut current = self.sync_mark.lock();
-            if mark.cut != self.cuts.load(Ordering::SeqCst) {
-                return;
-            }
-            *current = Some(mark);
-            self.durable_below.fetch_max(mark.up_to, Ordering::SeqCst);
-        }
-        self.settle_acks();
-    }
-
-    /// The log ends at `end` now, and what is known of the device is only known below. Called under the lock of `slot`.
-    pub(super) fn note_cut(&self, end: Offset) {
-        self.cuts.fetch_add(1, Ordering::SeqCst);
-        let mut current = self.sync_mark.lock();
-        *current = None;
-        self.durable_below.fetch_min(end, Ordering::SeqCst);
-        self.high_watermark.fetch_min(end, Ordering::SeqCst);
-    }
-
-    /// Everything below `end` is on the device.
-    pub(super) fn note_durable(&self, end: Offset) {
-        self.durable_below.fetch_max(end, Ordering::SeqCst);
-    }
-
-    /// Everything below is on the device.
-    pub fn durable_below(&self) -> Offset {
-        self.durable_below.load(Ordering::SeqCst)
-    }
-
-    /// Whether everything below `offset` is on the device.
-    pub fn is_durable(&self, offset: Offset) -> bool {
-        self.durable_below.load(Ordering::Acquire) >= offset
-    }
-
-    /// Whether `flush.messages` asks for a sync: of the records below `end`, as many as it says are not on the device.
-    pub fn flush_is_due(&self, end: Offset) -> bool {
-        let flush_messages = self.config.load().flush_messages;
-        flush_messages < i64::MAX && end.saturating_sub(self.durable_below()) >= flush_messages
-    }
-
-    /// Lets the device begin with what the next sync will ask for.
-    pub(super) fn start_writeback(&self) {
-        // A hint: what goes wrong here goes wrong again in the sync, which reports it.
-        if let Some(Ok(writeback)) = self.with_open_log(|log| log.writeback()) {
-            writeback.start();
         }
     }
 
