@@ -22,13 +22,22 @@ use crate::records::BatchHeader;
 /// A batch that is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the batch begins that belongs there: everything below is sound.
+    /// Where the batch begins that belongs there: everything below is sound. The log may start behind it, inside the batch.
     pub offset: Offset,
+    /// Everything that is lost lies below, as far as the headers tell.
+    pub end: Offset,
     pub segment_base: Offset,
     /// The batch's first byte in its file.
     pub position: u64,
     pub path: PathBuf,
     pub reason: String,
+}
+
+impl Damage {
+    /// Whether something is lost that lies at `offset` or behind it.
+    pub fn reaches_above(&self, offset: Offset) -> bool {
+        self.end > offset
+    }
 }
 
 impl fmt::Display for Damage {
@@ -50,6 +59,8 @@ pub struct Looked {
 pub struct DamageWalk {
     disk: Arc<dyn Disk>,
     view: Arc<LogView>,
+    /// What is damaged below is nobody's concern.
+    from: Offset,
     up_to: Offset,
     /// Of the segment in `view`.
     at: usize,
@@ -68,21 +79,48 @@ struct InSegment<'a> {
 }
 
 impl DamageWalk {
-    /// Looks at the batches that end at or below `up_to`, from the one that holds `from` on.
+    /// Looks at the batches that end at or below `up_to`, from the one that holds `from` on. Those before it are only looked at where that
+    /// tells more of it.
     pub fn new(disk: Arc<dyn Disk>, view: Arc<LogView>, from: Offset, up_to: Offset) -> DamageWalk {
         let from = from.max(view.log_start_offset);
         let up_to = up_to.min(view.log_end_offset);
         let above = view.segments.partition_point(|segment| segment.base_offset() <= from);
         let at = above.saturating_sub(1);
         let expected = view.segments.get(at).map_or(0, |segment| segment.base_offset());
-        let mut walk = DamageWalk { disk, view, up_to, at, position: 0, expected };
+        let mut walk = DamageWalk { disk, view, from, up_to, at, position: 0, expected };
         // Where the way there is damaged itself, the walk begins before it.
-        if let Ok(Some((at, place))) = walk.view.find(from)
-            && place.base_offset <= from
-        {
-            (walk.at, walk.position, walk.expected) = (at, place.position, place.base_offset);
+        if let Ok(Some(begin)) = walk.begin(from) {
+            (walk.at, walk.position, walk.expected) = begin;
         }
         walk
+    }
+
+    /// Segment, byte and offset to begin with, so that the batch that holds `from` is seen to follow the one in front of it: what it says
+    /// of its own base is in no checksum's cover. `None`: nobody can tell but by walking through the segment.
+    fn begin(&self, from: Offset) -> Result<Option<(usize, u64, Offset)>, LogError> {
+        let Some((at, place)) = self.view.find(from)?.filter(|(_, place)| place.base_offset <= from) else {
+            return Ok(None);
+        };
+        let Some(segment) = self.view.segments.get(at) else { return Ok(None) };
+        if place.position == 0 {
+            return Ok(Some((at, 0, segment.base_offset())));
+        }
+        let (bytes, next_offset) = (self.view.bytes_of(at), place.last_offset.saturating_add(1));
+        let before = segment.locate(place.base_offset.saturating_sub(1), bytes)?;
+        if let Some(before) = before.filter(|before| before.position < place.position) {
+            return Ok(Some((at, before.position, before.base_offset)));
+        }
+        // Compaction has left a gap, or the batch does not say what it should: then it seems to reach into the next one.
+        let next_base = match segment.locate(next_offset, bytes)? {
+            Some(next) => next.base_offset,
+            None => self.next_base(at).min(self.view.log_end_offset),
+        };
+        Ok((next_offset <= next_base).then_some((at, place.position, place.base_offset)))
+    }
+
+    /// Where the segment behind begins.
+    fn next_base(&self, at: usize) -> Offset {
+        self.view.segments.get(at + 1).map_or(Offset::MAX, |next| next.base_offset())
     }
 
     /// Everything below is sound, as far as the walk has come and told of nothing.
@@ -115,8 +153,7 @@ impl DamageWalk {
             match self.disk.open(&path, OpenMode::Read) {
                 Ok(file) => {
                     file.will_read_once();
-                    let next_base = self.view.segments.get(self.at + 1).map_or(Offset::MAX, |next| next.base_offset());
-                    let place = InSegment { segment: &segment, file: &*file, end, next_base };
+                    let place = InSegment { segment: &segment, file: &*file, end, next_base: self.next_base(self.at) };
                     let went_on = self.walk(&place, bytes_max - looked.bytes, &mut looked.damage)?;
                     looked.bytes += went_on.saturating_sub(before);
                 }
@@ -153,14 +190,19 @@ impl DamageWalk {
                 Found::Batch(header) => format!("the batch claims offset {}", header.base_offset),
                 Found::Broken(reason) => reason,
             };
-            found.push(Damage {
+            let behind = self.behind(place)?;
+            let damage = Damage {
                 offset: self.expected,
+                end: behind.map_or(place.next_base, |(_, expected)| expected),
                 segment_base: place.segment.base_offset(),
                 position: self.position,
                 path: place.segment.path(LOG),
                 reason,
-            });
-            match self.behind(place)? {
+            };
+            if damage.reaches_above(self.from) {
+                found.push(damage);
+            }
+            match behind {
                 Some((position, expected)) => {
                     (self.position, self.expected) = (position, expected);
                     walk.position = position;
@@ -215,17 +257,22 @@ impl Log {
         let Some(at) = view.segments.iter().position(|segment| segment.base_offset() == damage.segment_base) else {
             return Ok(false);
         };
-        if damage.position >= view.bytes_of(at) || damage.offset < view.log_start_offset {
+        if damage.position >= view.bytes_of(at) {
             return Ok(false);
         }
-        let (disk, up_to) = (Arc::clone(&self.env.host.disk), view.log_end_offset);
+        let (disk, from, up_to) = (Arc::clone(&self.env.host.disk), view.log_start_offset, view.log_end_offset);
         let (position, expected) = (damage.position, damage.offset);
-        let looked = DamageWalk { disk, view, up_to, at, position, expected }.step(1)?;
+        let looked = DamageWalk { disk, view, from, up_to, at, position, expected }.step(1)?;
         Ok(looked.damage.first().is_some_and(|found| found.position == damage.position))
     }
 
-    /// Takes everything from a damaged batch on away. Never because of the damage alone: somebody else has it all.
+    /// Takes everything from a damaged batch on away. Never because of the damage alone: somebody else has it all. When the log starts
+    /// inside the batch, an empty log is left that starts where it did.
     pub fn cut_damage(&mut self, damage: &Damage) -> Result<(), LogError> {
+        let start = self.log_start_offset;
+        if damage.offset < start {
+            return self.truncate_fully_and_start_at(start);
+        }
         self.truncate_at(damage.segment_base, damage.position, damage.offset)
     }
 }
@@ -245,6 +292,10 @@ mod tests {
 
     /// A log of several segments with one record a batch.
     fn log(sim: &SimHost) -> Log {
+        log_of(sim, 1)
+    }
+
+    fn log_of(sim: &SimHost, records_per_batch: usize) -> Log {
         let env = LogEnv::new(sim.host(), 8);
         let identity =
             LogIdentity { topic_partition: TopicPartition::new("t", 0), topic_id: TopicId::from_bytes([1; 16]) };
@@ -253,7 +304,9 @@ mod tests {
         let (mut log, _) = opened.unwrap();
         for number in 0..RECORDS {
             let mut builder = BatchBuilder::new(Codec::None);
-            builder.push(1, None, Some(format!("value {number}").as_bytes()), &[]);
+            for _ in 0..records_per_batch {
+                builder.push(1, None, Some(format!("value {number}").as_bytes()), &[]);
+            }
             let bytes = builder.finish(0, -1);
             let header = BatchHeader::parse(&bytes).unwrap();
             log.append(&[NewBatch { header, bytes: &bytes }], 0).unwrap();
@@ -349,6 +402,47 @@ mod tests {
         flip(&sim, &path, position + 61);
         log.truncate_to(20).unwrap();
         assert!(!log.confirms(&damage).unwrap());
+    }
+
+    /// A log of batches of ten records, four of them in the first segment, that starts inside of one.
+    fn log_that_starts_at(sim: &SimHost, start: Offset) -> Log {
+        let mut log = log_of(sim, 10);
+        assert_eq!(log.view().segments[1].base_offset(), 30, "three batches in a segment");
+        log.delete_records_before(start).unwrap();
+        log
+    }
+
+    #[test]
+    fn damage_in_the_batch_that_the_log_starts_in_is_found_and_leaves_an_empty_log_that_starts_there() {
+        for start in [5, 15, 29, 35] {
+            for byte in [3, 7, 9, 17, 61, 68] {
+                let sim = SimHost::new(1);
+                let mut log = log_that_starts_at(&sim, start);
+                let (path, position) = place(&log, start);
+                flip(&sim, &path, position + byte);
+                let (found, _) = walk(&sim, &log, 0, Offset::MAX, 300);
+                let found: Vec<_> = found.into_iter().filter(|damage| log.confirms(damage).unwrap()).collect();
+                let first =
+                    found.first().unwrap_or_else(|| panic!("byte {byte} of the batch with {start} was not found"));
+                assert_eq!((first.offset, first.position), (start / 10 * 10, position), "byte {byte}, {start}");
+                log.cut_damage(first).unwrap();
+                assert_eq!((log.log_start_offset(), log.log_end_offset()), (start, start), "byte {byte}");
+                assert_eq!(walk(&sim, &log, 0, Offset::MAX, 300).0, []);
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_confirmed_until_the_log_starts_behind_it() {
+        let sim = SimHost::new(1);
+        let mut log = log_that_starts_at(&sim, 11);
+        let (path, position) = place(&log, 11);
+        flip(&sim, &path, position + 61);
+        let damage = walk(&sim, &log, 0, Offset::MAX, 300).0.remove(0);
+        for (start, is_confirmed) in [(11, true), (12, true), (19, true), (20, false), (25, false)] {
+            log.delete_records_before(start).unwrap();
+            assert_eq!(log.confirms(&damage).unwrap(), is_confirmed, "at {start}");
+        }
     }
 
     #[test]

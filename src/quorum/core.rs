@@ -17,6 +17,7 @@ use super::machine::{Machine, Published};
 use super::network::{Links, Network};
 use super::snapshot::SnapshotId;
 use super::types::{Membership, Metrics, Raft, Vote};
+use super::voteless::Voteless;
 use crate::base::{BrokerId, NodeAddress};
 use crate::host::Host;
 
@@ -94,6 +95,8 @@ pub(super) struct Core {
     pub(super) suspicion: Notify,
     /// What was last said of a leader that does not reach this node: which one, and where it looks for this node.
     pub(super) unreached: Mutex<Option<(BrokerId, Option<NodeAddress>)>>,
+    /// What was last said of nodes that are configured as voters and are none.
+    pub(super) voteless: Mutex<Option<Voteless>>,
     /// The leader asks this node to take over.
     pub(super) takeover: Notify,
     pub(super) receiving: tokio::sync::Mutex<Option<Receiving>>,

@@ -27,7 +27,7 @@ use super::store::StoreOpener;
 use super::store_writer::StoreWriter;
 use super::transport::RaftTransport;
 use super::types::{Change, next_index};
-use super::{bootstrap, elector, unreached};
+use super::{bootstrap, elector, unreached, voteless};
 use crate::base::{BrokerId, NodeAddress};
 use crate::host::{Host, task};
 use crate::metadata::{Image, MetadataRecord};
@@ -136,6 +136,7 @@ impl Quorum {
             hearing: Hearing::default(),
             suspicion: Notify::new(),
             unreached: Mutex::new(None),
+            voteless: Mutex::new(None),
             takeover: Notify::new(),
             receiving: tokio::sync::Mutex::new(None),
             is_closing: AtomicBool::new(false),
@@ -160,6 +161,7 @@ impl Quorum {
         };
         let mut others = vec![task::spawn(Steward::new(core.clone()).run()), task::spawn(elector::run(core.clone()))];
         others.push(task::spawn(unreached::run(core.clone())));
+        others.push(task::spawn(voteless::run(core.clone())));
         if options.is_voter() && core.storage.is_joining() {
             others.push(task::spawn(bootstrap::run(core.clone(), options.voters.iter().cloned().collect())));
         }
@@ -275,6 +277,11 @@ impl Quorum {
     #[cfg(test)]
     pub(super) fn unreached(&self) -> Option<(BrokerId, Option<NodeAddress>)> {
         self.shared.core.unreached.lock().clone()
+    }
+
+    #[cfg(test)]
+    pub(super) fn voteless(&self) -> Option<voteless::Voteless> {
+        self.shared.core.voteless.lock().clone()
     }
 
     /// Where the metadata says that a node is.

@@ -35,6 +35,7 @@ mod store_writer;
 mod transport;
 mod types;
 mod unreached;
+mod voteless;
 
 pub use self::core::{Leadership, QuorumTiming};
 pub use describe::{QuorumDescription, VoterDescription};

@@ -114,7 +114,8 @@ impl DamageMark {
             return None;
         }
         let damage = self.known.lock().as_ref().map(|known| known.damage.clone());
-        let inside = damage.filter(|damage| (log.log_start_offset()..log.log_end_offset()).contains(&damage.offset));
+        let (start, end) = (log.log_start_offset(), log.log_end_offset());
+        let inside = damage.filter(|damage| damage.reaches_above(start) && damage.offset < end);
         if inside.is_none() {
             self.forget();
         }
@@ -194,14 +195,14 @@ impl Partition {
         }
         let view = self.view()?;
         let log_end = view.log_end_offset;
-        let known = self.damage().map(|damage| damage.offset).filter(|offset| (from..log_end).contains(offset));
-        if let Some(offset) = known {
-            return Ok(CopySeen { sound_below: offset, log_end, damaged_at: Some(offset) });
+        let from = from.max(view.log_start_offset);
+        if let Some(known) = self.damage().filter(|known| known.reaches_above(from) && known.offset < log_end) {
+            return Ok(CopySeen { sound_below: known.offset.max(from), log_end, damaged_at: Some(known.offset) });
         }
         let cuts = self.cuts.load(Ordering::SeqCst);
         let mut walk = DamageWalk::new(self.disk(), view, from, log_end);
         let looked = walk.step(bytes_max).map_err(storage)?;
-        let Some(damage) = looked.damage.first().filter(|damage| damage.offset >= from) else {
+        let Some(damage) = looked.damage.first() else {
             let sound_below = if looked.done { log_end } else { walk.checked_below().max(from) };
             return Ok(CopySeen { sound_below, log_end, damaged_at: None });
         };
@@ -209,7 +210,7 @@ impl Partition {
             Confirmed::No => Ok(CopySeen { sound_below: from, log_end, damaged_at: None }),
             Confirmed::New | Confirmed::Known => {
                 tracing::error!(partition = %self.identity.topic_partition, %damage, "a follower could not use what this leader sent: its own copy is damaged");
-                Ok(CopySeen { sound_below: damage.offset, log_end, damaged_at: Some(damage.offset) })
+                Ok(CopySeen { sound_below: damage.offset.max(from), log_end, damaged_at: Some(damage.offset) })
             }
         }
     }
@@ -218,15 +219,16 @@ impl Partition {
     pub(super) fn position_in(&self, log: &Log) -> Position {
         let local = LocalLog { start: log.log_start_offset(), end: log.log_end_offset(), epochs: log.epochs() };
         match self.damage.inside(log) {
-            Some(damage) => local.position_at(damage.offset),
+            Some(damage) => local.position_at(missing_from(&damage, log)),
             None => local.position(),
         }
     }
 
     /// A leader of `epoch` has answered a fetch that said how far this copy goes.
     pub(super) fn note_fetch_answered(&self, epoch: LeaderEpoch, fetch_offset: Offset) {
+        let start = self.view_if_open().map_or(0, |view| view.log_start_offset);
         if let Some(known) = &mut *self.damage.known.lock()
-            && fetch_offset <= known.damage.offset
+            && fetch_offset <= known.damage.offset.max(start)
         {
             known.told = epoch;
         }
@@ -262,13 +264,14 @@ impl Partition {
     pub(super) fn cut_damage(&self, files: Files<'_>, epoch: LeaderEpoch) -> Result<Option<Damage>, FollowError> {
         let begun = self.as_follower(epoch, |log| {
             let damage = self.damage.inside(log)?;
-            Some((self.begin_cut(damage.offset), damage))
+            let end = missing_from(&damage, log);
+            Some((self.begin_cut(end), end, damage))
         });
-        let Some((_cutting, damage)) = begun? else { return Ok(None) };
+        let Some((_cutting, end, damage)) = begun? else { return Ok(None) };
         if !files.flusher.empty_journal(self.log_dir()) {
             return Err(FollowError::Journal);
         }
-        if !files.partitions.save_cut(&self.identity.topic_partition, damage.offset) {
+        if !files.partitions.save_cut(&self.identity.topic_partition, end) {
             return Err(FollowError::Checkpoints);
         }
         let cut = self.as_follower(epoch, |log| self.cut_damage_now(log, epoch, &damage))?;
@@ -338,6 +341,11 @@ impl Partition {
         let image = self.common.image.load();
         image.topic_by_id(topic).and_then(|topic| topic.partition(index)).map_or(0, |state| state.replicas.len())
     }
+}
+
+/// Where the log ends when it is cut at the damage: what the log lacks first.
+fn missing_from(damage: &Damage, log: &Log) -> Offset {
+    damage.offset.max(log.log_start_offset())
 }
 
 fn storage(error: LogError) -> PartitionError {

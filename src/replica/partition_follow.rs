@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::base::ids::NO_LEADER_EPOCH;
+use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
 use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
 use crate::records::{BatchHeader, Batches, crc_is_valid};
@@ -150,6 +150,16 @@ impl Partition {
             self.wake_everybody();
         }
         end.map_err(|error: LogError| self.storage(error))
+    }
+
+    /// A damaged copy asks for what it lacks, and the leader has deleted that meanwhile: this log starts where the leader's does, too. `false`
+    /// when there is nothing in it for this copy.
+    pub(super) fn follow_start_when_damaged(&self, epoch: LeaderEpoch, start: Offset) -> Result<bool, FollowError> {
+        if !self.damage.is_marked() || self.view_if_open().is_none_or(|view| start <= view.log_start_offset) {
+            return Ok(false);
+        }
+        let says = LeaderSays { high_watermark: NO_OFFSET, log_start_offset: start };
+        self.note_leader_says(epoch, says).map(|_| true)
     }
 
     pub(super) fn storage(&self, error: LogError) -> FollowError {

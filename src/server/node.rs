@@ -136,12 +136,10 @@ impl Node {
             task::spawn_into(&mut tasks, until_stopped(broker.controller.clone().run(), stopping.subscribe()));
             task::spawn_into(&mut tasks, until_stopped(watch_losses(broker.clone()), stopping.subscribe()));
         }
-        if !roles::is_voter(&host, &settings) {
-            let doors = roles::doors_to_the_quorum(&settings);
-            task::spawn_into(
-                &mut tasks,
-                until_stopped(knock::find_quorum(broker.clone(), doors), stopping.subscribe()),
-            );
+        let doors = roles::doors_to_the_quorum(&settings);
+        if !doors.is_empty() {
+            let knocking = knock::find_quorum(broker.clone(), doors, roles::is_voter(&host, &settings));
+            task::spawn_into(&mut tasks, until_stopped(knocking, stopping.subscribe()));
         }
 
         let limits = ConnectionLimits {

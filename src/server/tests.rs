@@ -1,5 +1,6 @@
 //! Whole nodes in one thread, over a simulated network, simulated disks and a clock that jumps: everything but the machine is real.
 
+mod alone;
 mod forwarding;
 mod voters;
 

@@ -79,6 +79,11 @@ impl Cluster {
         self.moved.insert(id, address);
     }
 
+    /// What the configuration of those says that start from now on.
+    pub(super) fn configure(&mut self, voters: &[BrokerId]) {
+        self.voters = voters.to_vec();
+    }
+
     /// As `kill -9`, or as when the power goes.
     pub(super) fn kill(&mut self, id: BrokerId, crash: Crash) {
         self.network.kill(id);

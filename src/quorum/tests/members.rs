@@ -1,8 +1,11 @@
 //! Learners, and voters that come and go.
 
+use std::time::Duration;
+
 use super::cluster::{Cluster, content, until};
 use super::*;
 use crate::host::sim::Crash;
+use crate::host::task;
 
 fn address(id: i32) -> NodeAddress {
     NodeAddress::new(format!("node-{id}"), 9093)
@@ -89,4 +92,38 @@ async fn a_replaced_voter_starts_with_an_empty_disk() {
     let mut voters: Vec<i32> = leader.describe().voters.iter().map(|voter| voter.id).collect();
     voters.sort_unstable();
     assert!(voters.contains(&4) && !voters.contains(&gone) && voters.len() == 3, "{voters:?}");
+}
+
+/// Node 3 has begun a quorum by itself, and then the line is corrected.
+#[tokio::test(start_paused = true)]
+async fn nodes_that_are_configured_as_voters_and_are_none_are_told_of() {
+    let mut cluster = Cluster::new(81, &[3]);
+    cluster.start(3).await.unwrap();
+    let mut offset = cluster.propose(vec![topic(1)]).await;
+    task::sleep(Duration::from_secs(10)).await;
+    assert_eq!(cluster.nodes[&3].voteless(), None, "it is configured alone");
+    cluster.kill(3, Crash::Process);
+    cluster.configure(&[1, 2, 3]);
+    for id in [3, 1, 2] {
+        cluster.start(id).await.unwrap();
+    }
+    let leader = cluster.leader().await;
+    for id in [1, 2] {
+        leader.ensure_learner(id, address(id)).await.unwrap();
+    }
+    cluster.all_reach(offset).await;
+    task::sleep(Duration::from_secs(10)).await;
+    for node in cluster.nodes.values() {
+        let told = node.voteless().expect("it is said");
+        assert_eq!((told.missing, told.voters), (vec![1, 2], vec![3]));
+    }
+    for id in [1, 2] {
+        leader.add_voter(id, address(id)).await.unwrap();
+    }
+    offset = cluster.propose(vec![topic(2)]).await;
+    cluster.all_reach(offset).await;
+    cluster.kill(1, Crash::Process);
+    let back = cluster.restart(1).await;
+    task::sleep(Duration::from_secs(10)).await;
+    assert_eq!(back.voteless(), None);
 }

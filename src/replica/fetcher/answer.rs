@@ -72,7 +72,7 @@ fn take_over(part: &Part, files: Files<'_>) -> Result<bool, FollowError> {
         ErrorCode::NONE => {}
         ErrorCode::OFFSET_OUT_OF_RANGE => {
             let repair = partition.restart_if_out_of_range(files, *epoch, data.log_start_offset)?;
-            return Ok(repair.is_some());
+            return Ok(repair.is_some() || partition.follow_start_when_damaged(*epoch, data.log_start_offset)?);
         }
         error => {
             if error == ErrorCode::KAFKA_STORAGE_ERROR {

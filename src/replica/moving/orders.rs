@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::Moving;
 use crate::base::TopicPartition;
 use crate::log::{Log, LogError, OpenHow, future_dir_name};
+use crate::metadata::PartitionState;
 use crate::replica::lanes::Flusher;
 use crate::replica::log_dirs::LogDir;
 use crate::replica::partition::{Checkpointed, Partition, Slot};
@@ -155,20 +156,20 @@ impl Partitions {
 
     /// The controller is to hear where the replica is, if it believes something else.
     pub(in crate::replica) fn tell_place(&self, partition: &Arc<Partition>) {
-        let name = &partition.identity.topic_partition;
-        let image = self.image();
-        let Some(state) = image.partition(&name.topic, name.partition) else { return };
-        if partition.claim(state).is_some() {
+        if self.claim_of(partition).is_some() {
             self.common().misplaced.add(partition);
         }
     }
 
     /// Where the metadata believes the replica.
     pub(in crate::replica) fn assigned(&self, partition: &Partition) -> Option<Uuid> {
+        self.look_up(partition, |state| state.directory_of(self.common().options.node_id))
+    }
+
+    /// What the metadata says of it.
+    fn look_up<T>(&self, partition: &Partition, says: impl FnOnce(&PartitionState) -> Option<T>) -> Option<T> {
         let name = &partition.identity.topic_partition;
-        let image = self.image();
-        let state = image.partition(&name.topic, name.partition)?;
-        state.directory_of(self.common().options.node_id)
+        self.image().partition(&name.topic, name.partition).and_then(|state| says(state))
     }
 }
 
@@ -212,7 +213,6 @@ impl Partitions {
         if partition.is_retired() {
             return None;
         }
-        let name = &partition.identity.topic_partition;
-        partition.claim(self.image().partition(&name.topic, name.partition)?)
+        self.look_up(partition, |state| partition.claim(state))
     }
 }

@@ -10,6 +10,12 @@ use crate::telemetry::Telemetry;
 
 const RECORDS: usize = 60;
 
+/// Where logs of batches of ten records end.
+const BATCHED: Offset = 600;
+
+/// Inside the first batch, inside one with others before it, and inside the first batch of a later segment.
+const STARTS: [Offset; 3] = [5, 25, 185];
+
 /// The controller, in small: what it decides is seen by the nodes when the scene tells them.
 #[derive(Clone)]
 struct Controller {
@@ -121,7 +127,24 @@ impl Scene {
         for round in 0..RECORDS {
             cluster.append(1, &format!("value {round} {}", "x".repeat(150))).unwrap();
         }
-        cluster.until("all have it all", |cluster| cluster.nodes.iter().all(|node| node.end() == RECORDS as i64)).await;
+        Scene::of(cluster).await
+    }
+
+    /// Every node has the same batches of ten records in several segments, and their logs start at `start`.
+    async fn that_starts_at(start: Offset) -> Scene {
+        let cluster = Cluster::new();
+        cluster.fill(1, BATCHED);
+        cluster.until("it is committed", |cluster| cluster.node(1).partition().high_watermark() == BATCHED).await;
+        cluster.delete_before(1, start);
+        for id in NODES {
+            cluster.until_span(id, (start, BATCHED)).await;
+        }
+        Scene::of(cluster).await
+    }
+
+    async fn of(cluster: Cluster) -> Scene {
+        let end = cluster.node(1).end();
+        cluster.until("all have it all", |cluster| cluster.nodes.iter().all(|node| node.end() == end)).await;
         let written = cluster.node(1).values();
         for node in &cluster.nodes {
             assert!(node.partition().view().unwrap().segments.len() > 2);
@@ -170,10 +193,11 @@ impl Scene {
         self.set(|state| (state.isr, state.elr) = (isr.to_vec(), elr.to_vec()));
     }
 
+    /// A byte of the batch that holds the offset.
     fn flip(&self, id: BrokerId, offset: Offset, byte: u64) {
         let view = self.cluster.node(id).partition().view().unwrap();
         let slice = view.read(offset, 1, view.log_end_offset, true).unwrap().unwrap();
-        assert_eq!(slice.first_offset, offset);
+        assert!(slice.first_offset <= offset && offset < slice.first_offset + 10);
         let bases = view.segments.iter().map(|segment| segment.base_offset());
         let base = bases.filter(|base| *base <= offset).max().unwrap();
         let path = format!("{LOG_DIR}/t-0/{base:020}.log");
@@ -212,15 +236,16 @@ impl Scene {
     }
 
     async fn until_whole(&mut self) {
+        let end = self.written.last().unwrap().0 + 1;
         self.until("every copy is whole and in sync", |scene| {
             let state = scene.controller.state.lock().clone();
             state.isr.len() == NODES.len()
-                && NODES.iter().all(|id| scene.cluster.node(*id).end() >= RECORDS as i64 && scene.is_sound(*id))
+                && NODES.iter().all(|id| scene.cluster.node(*id).end() >= end && scene.is_sound(*id))
         })
         .await;
         for id in NODES {
             let values = self.cluster.node(id).values();
-            assert_eq!(values[..RECORDS], self.written[..], "node {id}");
+            assert_eq!(values[..self.written.len()], self.written[..], "node {id}");
         }
     }
 
@@ -413,4 +438,79 @@ async fn a_single_copy_is_reported_and_left_as_it_is() {
     assert_eq!(scene.cluster.node(1).end(), RECORDS as i64);
     assert_eq!(scene.cluster.produce(1, "after", PATIENCE).await, Ok(()));
     scene.stop().await;
+}
+
+#[tokio::test]
+async fn damage_in_the_batch_that_the_log_starts_in_is_found_and_fetched_again() {
+    for start in STARTS {
+        for byte in [3, 7, 9, 70] {
+            let mut scene = Scene::that_starts_at(start).await;
+            scene.flip(2, start, byte);
+            scene.scrub(2).await;
+            assert!(scene.shows(2, "barnabas_damaged_batches_total 1"), "byte {byte} of the batch with {start}");
+            scene.until_whole().await;
+            let given_up = scene.controller.given_up.lock().clone();
+            assert_eq!(given_up, [(2, BATCHED)], "it left before anything was cut");
+            scene.until("that is over", |scene| scene.shows(2, "barnabas_damaged_copies 0")).await;
+            assert_eq!(scene.cluster.span(2), (start, BATCHED), "nothing that was deleted is back");
+            assert_eq!(scene.cluster.produce(1, "after", PATIENCE).await, Ok(()));
+            scene.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_leader_whose_log_starts_in_a_damaged_batch_hands_over_and_is_fetched_again() {
+    for start in STARTS {
+        let mut scene = Scene::that_starts_at(start).await;
+        scene.flip(1, start, 70);
+        scene.scrub(1).await;
+        scene.until_whole().await;
+        let state = scene.controller.state.lock().clone();
+        assert_eq!((state.leader, state.leader_epoch), (2, 1));
+        assert_eq!(scene.cluster.span(1), (start, BATCHED));
+        scene.stop().await;
+    }
+}
+
+/// The batch that both logs start in is damaged on the leader and on node 2.
+#[tokio::test]
+async fn a_batch_that_the_leader_lost_too_is_not_cut_although_the_log_starts_in_it() {
+    for is_scrubbed in [false, true] {
+        let mut scene = Scene::that_starts_at(25).await;
+        scene.freeze(&[1, 2], &[]);
+        scene.cluster.wires.cut.lock().push(3);
+        scene.flip(1, 25, 70);
+        scene.flip(2, 25, 80);
+        if is_scrubbed {
+            // It stays the leader, because nobody else is asked.
+            scene.freeze(&[1], &[]);
+            scene.scrub(1).await;
+        }
+        scene.scrub(2).await;
+        scene.until("it has asked its leader again and again", |scene| scene.controller.waiting.lock().len() > 2).await;
+        assert_eq!((scene.cluster.span(1), scene.cluster.span(2)), ((25, BATCHED), (25, BATCHED)));
+        scene.stop().await;
+    }
+}
+
+/// What the damaged copy asks for has been deleted meanwhile.
+#[tokio::test]
+async fn a_damaged_copy_learns_that_the_leaders_log_starts_behind_the_damage() {
+    for (damaged, start) in [(15, 15), (15, 18), (45, 45), (45, 48), (45, 50), (45, 75)] {
+        let mut scene = Scene::that_starts_at(15).await;
+        *scene.controller.frozen.lock() = true;
+        scene.cluster.wires.cut.lock().push(2);
+        scene.flip(2, damaged, 70);
+        scene.scrub(2).await;
+        scene.cluster.delete_before(1, start);
+        scene.cluster.until_span(3, (start, BATCHED)).await;
+        scene.written = scene.cluster.node(1).values();
+        scene.cluster.wires.cut.lock().clear();
+        *scene.controller.frozen.lock() = false;
+        scene.until_whole().await;
+        scene.until("that is over", |scene| scene.shows(2, "barnabas_damaged_copies 0")).await;
+        assert_eq!(scene.cluster.span(2), (start, BATCHED), "damaged at {damaged}");
+        scene.stop().await;
+    }
 }

@@ -17,7 +17,7 @@ fn batch_of(numbers: std::ops::Range<Offset>) -> Vec<u8> {
 
 impl Cluster {
     /// Appends batches of ten records up to `end`.
-    fn fill(&self, leader: BrokerId, end: Offset) {
+    pub(super) fn fill(&self, leader: BrokerId, end: Offset) {
         let partition = self.node(leader).partition();
         for at in (self.node(leader).end()..end).step_by(RECORDS as usize) {
             let bytes = batch_of(at..at + RECORDS);
@@ -26,18 +26,18 @@ impl Cluster {
         }
     }
 
-    fn delete_before(&self, leader: BrokerId, offset: Offset) {
+    pub(super) fn delete_before(&self, leader: BrokerId, offset: Offset) {
         let partition = self.node(leader).partition();
         partition.with_log(|log| log.delete_records_before(offset)).unwrap().unwrap();
         partition.follower_waiters.wake_all();
     }
 
-    fn span(&self, id: BrokerId) -> (Offset, Offset) {
+    pub(super) fn span(&self, id: BrokerId) -> (Offset, Offset) {
         let view = self.node(id).partition().view().unwrap();
         (view.log_start_offset, view.log_end_offset)
     }
 
-    async fn until_span(&self, id: BrokerId, span: (Offset, Offset)) {
+    pub(super) async fn until_span(&self, id: BrokerId, span: (Offset, Offset)) {
         self.until(&format!("{id} has {span:?}"), |cluster| cluster.span(id) == span).await;
     }
 }
