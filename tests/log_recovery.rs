@@ -86,6 +86,38 @@ fn a11_a_flipped_bit_in_the_unsynced_tail_ends_the_log_before_its_batch() {
     }
 }
 
+/// The base offset is not in the CRC's cover; but a log that is not compacted has no gaps.
+#[test]
+fn a_flipped_bit_in_the_last_batchs_base_offset_ends_the_log_before_it_also_after_a_clean_stop() {
+    let whole = closed();
+    let last = whole.segment(last_segment(&whole), "log");
+    let len = whole.sim.disk.content(&last).unwrap().len();
+    let batch_bytes = batch(&["value 399"]).len();
+    for bit in 0..64 {
+        let bench = closed();
+        let at = len - batch_bytes + bit / 8;
+        bench.sim.disk.corrupt(&last, |bytes| bytes[at] ^= 0x80 >> (bit % 8)).unwrap();
+        let (mut log, _) = bench.open_clean();
+        assert_eq!(log.log_end_offset(), 399, "bit {bit}");
+        assert_eq!(values(&log), filled(0..399), "bit {bit}");
+        fill(&mut log, 3);
+        assert_eq!(values(&log), filled(0..402), "bit {bit}");
+    }
+}
+
+#[test]
+fn a_log_that_is_compacted_may_have_a_gap_before_its_last_batch() {
+    let mut bench = closed();
+    bench.config.cleanup.compact = true;
+    let last = bench.segment(last_segment(&bench), "log");
+    let batch_bytes = batch(&["value 399"]).len();
+    bench.sim.disk.corrupt(&last, |bytes| {
+        let at = bytes.len() - batch_bytes + 6;
+        bytes[at] += 1;
+    }).unwrap();
+    assert_eq!(bench.open_clean().0.log_end_offset(), 400 + 256);
+}
+
 #[test]
 fn trap_55_recovery_costs_the_tail_not_the_data() {
     let mut bench = Bench::new(1);

@@ -92,7 +92,7 @@ pub enum AppendError {
     TooLarge { bytes: u64, max: u64 },
 
     /// A follower was given offsets that do not continue its log.
-    #[error("batch begins at offset {got}, expected at least {expected}")]
+    #[error("batch begins at offset {got}, expected {expected}")]
     UnexpectedOffset { got: Offset, expected: Offset },
 
     /// A follower was given bytes that are no batches.

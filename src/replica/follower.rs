@@ -103,7 +103,7 @@ impl LocalLog<'_> {
 /// Why a batch of a leader's answer is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBatch {
-    #[error("it begins at offset {got}, expected {expected} or above")]
+    #[error("it begins at offset {got}, expected {expected}")]
     Offset { got: Offset, expected: Offset },
     #[error("it is of epoch {got}, which is not between {least} and {most}")]
     Epoch { got: LeaderEpoch, least: LeaderEpoch, most: LeaderEpoch },
@@ -111,17 +111,24 @@ pub enum BadBatch {
     Backwards,
 }
 
-/// Checks that a batch continues a log that ends at `end` with a record of `last_epoch`, under a leader of `leader_epoch`.
-pub fn check_batch(
-    header: &BatchHeader,
-    end: Offset,
-    last_epoch: LeaderEpoch,
-    leader_epoch: LeaderEpoch,
-) -> Result<(), BadBatch> {
+/// What a batch has to continue.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail {
+    /// Where the log ends.
+    pub end: Offset,
+    /// Of its last record.
+    pub last_epoch: LeaderEpoch,
+    /// Compaction has left gaps on the leader. A gap anywhere else is damage, or records that the leader has lost.
+    pub takes_gaps: bool,
+}
+
+/// Checks that a batch continues a log under a leader of `leader_epoch`.
+pub fn check_batch(header: &BatchHeader, tail: Tail, leader_epoch: LeaderEpoch) -> Result<(), BadBatch> {
+    let Tail { end, last_epoch, takes_gaps } = tail;
     if header.last_offset_delta < 0 {
         return Err(BadBatch::Backwards);
     }
-    if header.base_offset < end {
+    if header.base_offset < end || (header.base_offset > end && !takes_gaps) {
         return Err(BadBatch::Offset { got: header.base_offset, expected: end });
     }
     let got = header.partition_leader_epoch;

@@ -8,7 +8,7 @@ use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
 use crate::records::{BatchHeader, Batches, crc_is_valid};
 use crate::replica::error::PartitionError;
-use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
+use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, Tail, check_batch};
 use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -105,7 +105,8 @@ impl Partition {
     fn begin_inside(&self, files: Files<'_>, epoch: LeaderEpoch, first: &BatchHeader) -> Result<(), FollowError> {
         let is_below = self.view_if_open().is_some_and(|view| first.base_offset < view.log_end_offset);
         // What would not be written anyway changes nothing.
-        if is_below && check_batch(first, first.base_offset, NO_LEADER_EPOCH, epoch).is_ok() {
+        let tail = Tail { end: first.base_offset, last_epoch: NO_LEADER_EPOCH, takes_gaps: false };
+        if is_below && check_batch(first, tail, epoch).is_ok() {
             self.repair(files, epoch, |log| log.on_first_batch(first))?;
         }
         Ok(())
@@ -117,11 +118,15 @@ impl Partition {
 
     fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &[u8]) -> Result<(), FollowError> {
         let appended = self.as_follower(epoch, |log| {
-            let (mut end, mut last_epoch) = (log.log_end_offset(), log.latest_epoch().unwrap_or(NO_LEADER_EPOCH));
+            let mut tail = Tail {
+                end: log.log_end_offset(),
+                last_epoch: log.latest_epoch().unwrap_or(NO_LEADER_EPOCH),
+                takes_gaps: log.config().cleanup.compact,
+            };
             for header in headers {
-                check_batch(header, end, last_epoch, epoch)
+                check_batch(header, tail, epoch)
                     .map_err(|reason| FollowError::Misfit { offset: header.base_offset, reason })?;
-                (end, last_epoch) = (header.next_offset(), header.partition_leader_epoch);
+                (tail.end, tail.last_epoch) = (header.next_offset(), header.partition_leader_epoch);
             }
             log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))
         })?;
