@@ -2,8 +2,9 @@
 //! bytes. It changes nothing. Each step opens the file anew and for itself, so the shared descriptors stay with readers, and tells the
 //! system that what it reads is not wanted again.
 //!
-//! The base offset is not in a checksum's cover; but batches follow one another, so one that does not fit between its neighbours is
-//! damaged, too. Behind a damaged header nobody can tell where the next batch begins: the rest of that segment is not looked at.
+//! The base offset is not in a checksum's cover; but batches follow one another without gaps, where nothing is compacted, so one that
+//! does not fit between its neighbours is damaged, too. Nor is the leader epoch; but the log's table says which one it must be. Behind a
+//! damaged header nobody can tell where the next batch begins: the rest of that segment is not looked at.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use super::partition_log::Log;
 use super::scan::{CheckedWalk, Found, HeaderWalk};
 use super::segment::Segment;
 use super::view::LogView;
-use crate::base::Offset;
+use crate::base::{LeaderEpoch, Offset};
 use crate::host::{Disk, DiskFile, OpenMode};
 use crate::records::BatchHeader;
 
@@ -67,6 +68,8 @@ pub struct DamageWalk {
     position: u64,
     /// The offset that the batch at `position` must begin with.
     expected: Offset,
+    /// Of the batch before, when the table says another one: if this one has it, too, that is the same damage, perhaps of the table.
+    wrong_epoch: Option<LeaderEpoch>,
 }
 
 /// Where a segment's walk stands.
@@ -87,15 +90,42 @@ impl DamageWalk {
         let above = view.segments.partition_point(|segment| segment.base_offset() <= from);
         let at = above.saturating_sub(1);
         let expected = view.segments.get(at).map_or(0, |segment| segment.base_offset());
-        let mut walk = DamageWalk { disk, view, from, up_to, at, position: 0, expected };
+        let mut walk = DamageWalk { disk, view, from, up_to, at, position: 0, expected, wrong_epoch: None };
         // Where the way there is damaged itself, the walk begins before it.
-        if let Ok(Some(begin)) = walk.begin(from) {
+        let begin = if walk.view.may_have_gaps { walk.begin(from) } else { walk.begin_without_gaps(from) };
+        if let Ok(Some(begin)) = begin {
             (walk.at, walk.position, walk.expected) = begin;
         }
         walk
     }
 
-    /// Segment, byte and offset to begin with, so that the batch that holds `from` is seen to follow the one in front of it: what it says
+    /// Segment, byte and offset to begin with: of the last batch that ends at or below `from` and follows those before it. What a batch says
+    /// of its own base is in no checksum's cover, so the one that holds `from` must be seen to follow that one.
+    fn begin_without_gaps(&self, from: Offset) -> Result<Option<(usize, u64, Offset)>, LogError> {
+        let at = self.view.segments.partition_point(|segment| segment.base_offset() <= from).saturating_sub(1);
+        let Some(segment) = self.view.segments.get(at) else { return Ok(None) };
+        let bytes = self.view.bytes_of(at);
+        let leads_there = segment.locate(from, bytes)?.map_or(bytes, |place| place.position);
+        let start = segment.batch_start_before(leads_there.saturating_sub(1))?;
+        let (mut begin, mut expected) = ((start, segment.base_offset()), (start == 0).then(|| segment.base_offset()));
+        let file = segment.file()?;
+        let mut walk = HeaderWalk::new(&*file, start, bytes);
+        loop {
+            let position = walk.position;
+            match walk.step().context("read", &segment.path(LOG))? {
+                Found::Batch(header)
+                    if expected.is_none_or(|expected| expected == header.base_offset)
+                        && header.next_offset() <= from =>
+                {
+                    (begin, expected) = ((position, header.base_offset), Some(header.next_offset()));
+                }
+                _ => break,
+            }
+        }
+        Ok((begin.0 == 0 || expected.is_some()).then_some((at, begin.0, begin.1)))
+    }
+
+    /// The same where gaps are no damage, so that the batch that holds `from` is seen to follow the one in front of it: what it says
     /// of its own base is in no checksum's cover. `None`: nobody can tell but by walking through the segment.
     fn begin(&self, from: Offset) -> Result<Option<(usize, u64, Offset)>, LogError> {
         let Some((at, place)) = self.view.find(from)?.filter(|(_, place)| place.base_offset <= from) else {
@@ -146,6 +176,7 @@ impl DamageWalk {
             }
             let end = self.view.bytes_of(self.at);
             if before >= end {
+                looked.damage.extend(self.gap_behind(&segment, end));
                 self.enter_next();
                 continue;
             }
@@ -172,6 +203,17 @@ impl DamageWalk {
         }
     }
 
+    /// A segment that was walked through to its end, byte `end`, ends where the next one begins, or the log.
+    fn gap_behind(&self, segment: &Segment, end: u64) -> Option<Damage> {
+        let next = self.view.segments.get(self.at + 1).map_or(self.view.log_end_offset, |next| next.base_offset());
+        if self.view.may_have_gaps || self.expected >= next.min(self.up_to) || next <= self.from {
+            return None;
+        }
+        let reason = format!("there is nothing from there to offset {next}");
+        let (segment_base, path) = (segment.base_offset(), segment.path(LOG));
+        Some(Damage { offset: self.expected, end: next, segment_base, position: end, path, reason })
+    }
+
     /// Walks in one segment. Returns the byte that was reached in it.
     fn walk(&mut self, place: &InSegment<'_>, bytes_max: u64, found: &mut Vec<Damage>) -> Result<u64, LogError> {
         let enough = self.position.saturating_add(bytes_max);
@@ -184,8 +226,18 @@ impl DamageWalk {
                     break;
                 }
                 Found::Batch(header) if self.fits(place, &header, walk.position)? => {
-                    (self.position, self.expected) = (walk.position, header.next_offset());
-                    continue;
+                    let wrong = self.epoch_instead(&header);
+                    let is_known = self.wrong_epoch == Some(header.partition_leader_epoch);
+                    self.wrong_epoch = wrong.map(|_| header.partition_leader_epoch);
+                    match wrong {
+                        Some(epoch) if !is_known => {
+                            format!("the batch claims leader epoch {}, not {epoch}", header.partition_leader_epoch)
+                        }
+                        _ => {
+                            (self.position, self.expected) = (walk.position, header.next_offset());
+                            continue;
+                        }
+                    }
                 }
                 Found::Batch(header) => format!("the batch claims offset {}", header.base_offset),
                 Found::Broken(reason) => reason,
@@ -208,13 +260,14 @@ impl DamageWalk {
                     walk.position = position;
                 }
                 None => {
-                    self.position = place.end;
-                    break;
+                    self.enter_next();
+                    return Ok(place.end);
                 }
             }
         }
         let reached = self.position;
         if reached >= place.end {
+            found.extend(self.gap_behind(place.segment, place.end));
             self.enter_next();
         }
         Ok(reached)
@@ -222,8 +275,8 @@ impl DamageWalk {
 
     /// Whether a batch with a right checksum stands where it belongs. Compaction leaves gaps; but no batch reaches into the next one.
     fn fits(&self, place: &InSegment<'_>, header: &BatchHeader, behind: u64) -> Result<bool, LogError> {
-        if header.base_offset == self.expected {
-            return Ok(true);
+        if header.base_offset == self.expected || !self.view.may_have_gaps {
+            return Ok(header.base_offset == self.expected);
         }
         let reaches_no_further = match self.peek(place, behind)? {
             Found::Batch(next) => header.next_offset() <= next.base_offset,
@@ -231,6 +284,13 @@ impl DamageWalk {
             Found::Broken(_) => false,
         };
         Ok(header.base_offset > self.expected && reaches_no_further)
+    }
+
+    /// What the log's table says of the epoch of a batch, when the batch says something else. The first entry begins where the log does,
+    /// perhaps inside the batch.
+    fn epoch_instead(&self, header: &BatchHeader) -> Option<LeaderEpoch> {
+        let epoch = self.view.epochs.epoch_at(header.base_offset.max(self.view.log_start_offset))?;
+        (epoch != header.partition_leader_epoch).then_some(epoch)
     }
 
     fn peek(&self, place: &InSegment<'_>, position: u64) -> Result<Found, LogError> {
@@ -257,13 +317,14 @@ impl Log {
         let Some(at) = view.segments.iter().position(|segment| segment.base_offset() == damage.segment_base) else {
             return Ok(false);
         };
-        if damage.position >= view.bytes_of(at) {
+        if damage.position > view.bytes_of(at) {
             return Ok(false);
         }
         let (disk, from, up_to) = (Arc::clone(&self.env.host.disk), view.log_start_offset, view.log_end_offset);
         let (position, expected) = (damage.position, damage.offset);
-        let looked = DamageWalk { disk, view, from, up_to, at, position, expected }.step(1)?;
-        Ok(looked.damage.first().is_some_and(|found| found.position == damage.position))
+        let looked = DamageWalk { disk, view, from, up_to, at, position, expected, wrong_epoch: None }.step(1)?;
+        let is_there = |found: &Damage| (found.segment_base, found.position) == (damage.segment_base, damage.position);
+        Ok(looked.damage.first().is_some_and(is_there))
     }
 
     /// Takes everything from a damaged batch on away. Never because of the damage alone: somebody else has it all. When the log starts
@@ -295,13 +356,21 @@ mod tests {
         log_of(sim, 1)
     }
 
-    fn log_of(sim: &SimHost, records_per_batch: usize) -> Log {
+    fn open(sim: &SimHost, how: OpenHow) -> Log {
         let env = LogEnv::new(sim.host(), 8);
         let identity =
             LogIdentity { topic_partition: TopicPartition::new("t", 0), topic_id: TopicId::from_bytes([1; 16]) };
         let config = LogConfig { segment_bytes: 800, index_interval_bytes: 200, ..LogConfig::default() };
-        let opened = Log::open(&env, "/t-0".into(), identity, Arc::new(config), OpenHow::default());
-        let (mut log, _) = opened.unwrap();
+        Log::open(&env, "/t-0".into(), identity, Arc::new(config), how).unwrap().0
+    }
+
+    /// After a clean stop.
+    fn reopened(sim: &SimHost) -> Log {
+        open(sim, OpenHow { clean_shutdown: true, recovery_point: RECORDS, log_start_offset: None })
+    }
+
+    fn log_of(sim: &SimHost, records_per_batch: usize) -> Log {
+        let mut log = open(sim, OpenHow::default());
         for number in 0..RECORDS {
             let mut builder = BatchBuilder::new(Codec::None);
             for _ in 0..records_per_batch {
@@ -309,7 +378,7 @@ mod tests {
             }
             let bytes = builder.finish(0, -1);
             let header = BatchHeader::parse(&bytes).unwrap();
-            log.append(&[NewBatch { header, bytes: &bytes }], 0).unwrap();
+            log.append(&[NewBatch { header, bytes: &bytes }], 1).unwrap();
         }
         assert!(log.segment_count() > 3);
         log
@@ -354,7 +423,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_found_at_its_batch_wherever_it_is() {
         for offset in [0, 1, 9, 17, 20, 25, RECORDS - 1] {
-            for byte in [0, 3, 7, 8, 11, 16, 17, 21, 23, 60, 61, 68] {
+            for byte in [0, 3, 6, 7, 8, 11, 12, 15, 16, 17, 21, 23, 60, 61, 68] {
                 let sim = SimHost::new(1);
                 let log = log(&sim);
                 let (path, position) = place(&log, offset);
@@ -378,6 +447,71 @@ mod tests {
         let offsets: Vec<Offset> =
             walk(&sim, &log, 0, Offset::MAX, 300).0.into_iter().map(|damage| damage.offset).collect();
         assert_eq!(offsets, [2, 4, 6, 30], "7 lies in the shadow of 6");
+    }
+
+    /// A log with records of three offsets missing before the last one, and perhaps a new segment there.
+    fn log_with_a_gap(sim: &SimHost, is_rolled: bool) -> Log {
+        let mut log = log(sim);
+        let mut config = LogConfig::clone(log.config());
+        config.cleanup.compact = true;
+        log.set_config(Arc::new(config.clone()));
+        if is_rolled {
+            log.roll(0).unwrap();
+        }
+        let mut builder = BatchBuilder::new(Codec::None);
+        builder.push(1, None, Some(b"behind the gap"), &[]);
+        let bytes = builder.finish(RECORDS + 3, 1);
+        log.append_as_follower(&[BatchHeader::parse(&bytes).unwrap()], &bytes).unwrap();
+        assert_eq!(walk(sim, &log, 0, Offset::MAX, 300).0, [], "compaction leaves gaps");
+        config.cleanup.compact = false;
+        log.set_config(Arc::new(config));
+        log
+    }
+
+    #[test]
+    fn a_gap_is_damage_where_nothing_is_compacted() {
+        for is_rolled in [false, true] {
+            for from in [0, RECORDS - 1, RECORDS, RECORDS + 1] {
+                let sim = SimHost::new(1);
+                let mut log = log_with_a_gap(&sim, is_rolled);
+                let found = walk(&sim, &log, from, Offset::MAX, 300).0;
+                assert_eq!(found.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [RECORDS], "{from}");
+                assert!(log.confirms(&found[0]).unwrap());
+                log.cut_damage(&found[0]).unwrap();
+                assert_eq!(log.log_end_offset(), RECORDS);
+                assert_eq!(walk(&sim, &log, 0, Offset::MAX, 300).0, []);
+                assert!(!log.confirms(&found[0]).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_without_its_last_batches_is_damaged_where_it_ends() {
+        let sim = SimHost::new(1);
+        let mut log = log(&sim);
+        let second = log.view().segments[1].base_offset();
+        let (path, position) = place(&log, second - 2);
+        log.close().unwrap();
+        sim.disk.corrupt(&path, |bytes| bytes.truncate(position as usize)).unwrap();
+        log = reopened(&sim);
+        let found = walk(&sim, &log, 0, Offset::MAX, 300).0;
+        assert_eq!(found.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [second - 2]);
+        assert!(log.confirms(&found[0]).unwrap());
+        log.cut_damage(&found[0]).unwrap();
+        assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, second - 2));
+        assert_eq!(walk(&sim, &log, 0, Offset::MAX, 300).0, []);
+    }
+
+    #[test]
+    fn an_epoch_table_that_contradicts_all_batches_is_told_of_once() {
+        let sim = SimHost::new(1);
+        log(&sim).close().unwrap();
+        sim.disk.corrupt(Path::new("/t-0/leader-epoch-checkpoint"), |bytes| bytes[4] = b'0').unwrap();
+        let log = reopened(&sim);
+        assert_eq!(log.epochs().epoch_at(0), Some(0));
+        let found = walk(&sim, &log, 0, Offset::MAX, u64::MAX).0;
+        assert_eq!(found.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [0]);
+        assert!(log.confirms(&found[0]).unwrap());
     }
 
     #[test]

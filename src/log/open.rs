@@ -98,6 +98,7 @@ impl Log {
             end_position: end.position,
             segments: Arc::clone(&segments),
             epochs: Arc::new(epochs),
+            may_have_gaps: config.cleanup.compact,
         };
         let mut log = Log {
             env: env.clone(),
@@ -357,7 +358,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// After a clean stop the headers behind the last index entry only have to lead to the end.
+    /// After a clean stop the headers behind the last index entry only have to lead to the end that the log had then.
     fn trust(&mut self, segment: &Segment, file: &dyn DiskFile, start: u64, len: u64) -> Result<bool, LogError> {
         let mut next = Next::at(segment, start);
         let mut walk = HeaderWalk::new(file, start, len);
@@ -369,7 +370,7 @@ impl<'a> Opening<'a> {
                 }
                 Found::End => {
                     self.end = End { offset: next.offset(), position: len };
-                    return Ok(true);
+                    return Ok(next.offset() <= self.how.recovery_point);
                 }
                 _ => return Ok(false),
             }

@@ -32,6 +32,8 @@ pub struct LocalLog<'a> {
 pub enum Repair {
     /// Cut everything from this offset on.
     CutTo(Offset),
+    /// Cut everything from this offset on: it is damaged, and says that it is of epochs after the leader's.
+    DropFrom(Offset),
     /// Throw everything away and begin at this offset.
     RestartAt(Offset),
     /// There is nothing to throw away: begin at this offset, where the batch begins that the leader's log starts in.
@@ -92,6 +94,12 @@ impl LocalLog<'_> {
         let base = first.base_offset;
         let holds_end = (0..self.end).contains(&base) && first.last_offset() >= self.end;
         (self.is_empty() && holds_end).then_some(Repair::BeginInside(base))
+    }
+
+    /// The log says that it has records of an epoch in which nobody has led yet, so no leader could tell where that ended.
+    pub fn on_later_epochs(&self, leader_epoch: LeaderEpoch) -> Option<Repair> {
+        let later = self.epochs.entries().iter().find(|entry| entry.epoch > leader_epoch);
+        later.map(|entry| Repair::DropFrom(entry.start_offset))
     }
 
     /// Whether the log holds records without knowing their epochs: nothing of it can be compared with a leader's.

@@ -233,6 +233,17 @@ fn an_empty_log_begins_where_the_batch_does_that_it_ends_in() {
 }
 
 #[test]
+fn records_of_epochs_after_the_leaders_are_damage() {
+    let later = |epoch| {
+        let table = epochs(&[(0, 0), (3, 5), (7, 8), (1 << 30, 9)]);
+        LocalLog { start: 0, end: 10, epochs: &table }.on_later_epochs(epoch)
+    };
+    assert_eq!(later(1 << 30), None);
+    assert_eq!(later(7), Some(Repair::DropFrom(9)));
+    assert_eq!(later(6), Some(Repair::DropFrom(8)));
+}
+
+#[test]
 fn an_empty_log_says_no_epoch() {
     let table = epochs(&[(3, 5)]);
     assert_eq!(LocalLog { start: 5, end: 5, epochs: &table }.position().last_epoch, -1);

@@ -123,19 +123,33 @@ impl Partition {
                 last_epoch: log.latest_epoch().unwrap_or(NO_LEADER_EPOCH),
                 takes_gaps: log.config().cleanup.compact,
             };
+            let mut fitting = 0;
+            let mut misfit = None;
             for header in headers {
-                check_batch(header, tail, epoch)
-                    .map_err(|reason| FollowError::Misfit { offset: header.base_offset, reason })?;
+                if let Err(reason) = check_batch(header, tail, epoch) {
+                    misfit = Some(FollowError::Misfit { offset: header.base_offset, reason });
+                    break;
+                }
                 (tail.end, tail.last_epoch) = (header.next_offset(), header.partition_leader_epoch);
+                fitting += 1;
             }
-            log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))
+            // What is before one that does not fit is as good as ever, and then the leader is asked for exactly that one.
+            let headers = headers.get(..fitting).unwrap_or_default();
+            if !headers.is_empty() {
+                let whole: usize = headers.iter().map(BatchHeader::size_bytes).sum();
+                let bytes = bytes.get(..whole).unwrap_or_default();
+                log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))?;
+            }
+            Ok((fitting > 0, misfit))
         })?;
         if let Err(FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))) = &appended {
             self.note_storage(error);
         }
-        appended?;
-        self.mark_dirty();
-        Ok(())
+        let (is_longer, misfit) = appended?;
+        if is_longer {
+            self.mark_dirty();
+        }
+        misfit.map_or(Ok(()), Err)
     }
 
     /// The leader's high watermark holds here too, up to this log's end, and so does its log's start.
@@ -193,7 +207,7 @@ impl Partition {
         self.repair(files, epoch, |log| log.on_out_of_range(leader_start))
     }
 
-    /// Before the first fetch from a leader of `epoch`: throws away a log that cannot be compared with a leader's. Blocks.
+    /// Before the first fetch from a leader of `epoch`: throws away what cannot be compared with a leader's log. Blocks.
     pub(super) fn prepare_to_follow(
         &self,
         files: Files<'_>,
@@ -205,7 +219,10 @@ impl Partition {
             return self
                 .repair(files, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
         }
-        self.repair(files, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
+        self.repair(files, epoch, |log| {
+            let unknowable = || log.is_unknowable().then_some(Repair::RestartAt(log.start));
+            log.on_later_epochs(epoch).or_else(unknowable)
+        })
     }
 
     /// The flush journal may hold bytes that are about to be cut, and would write them again after a crash. So it is emptied first, and
@@ -220,7 +237,7 @@ impl Partition {
         let chosen = self.as_follower(epoch, |log| -> Result<_, LogError> {
             let Some(repair) = choose(local(log)) else { return Ok(None) };
             let end = match repair {
-                Repair::CutTo(offset) => log.end_when_cut_at(offset)?,
+                Repair::CutTo(offset) | Repair::DropFrom(offset) => log.end_when_cut_at(offset)?,
                 Repair::RestartAt(offset) | Repair::BeginInside(offset) => offset,
             };
             Ok(Some((repair, end, self.begin_cut(end))))
@@ -254,7 +271,7 @@ impl Partition {
     fn cut(&self, log: &mut Log, epoch: LeaderEpoch, repair: Repair) -> Result<(), LogError> {
         let (before, committed) = (log.log_end_offset(), self.high_watermark());
         let cut = match repair {
-            Repair::CutTo(offset) => log.truncate_to(offset),
+            Repair::CutTo(offset) | Repair::DropFrom(offset) => log.truncate_to(offset),
             Repair::RestartAt(offset) | Repair::BeginInside(offset) => log.truncate_fully_and_start_at(offset),
         };
         // Also when it was interrupted: the log may end there all the same.
@@ -271,6 +288,17 @@ impl Partition {
                 log_end_offset_before = before,
                 log_end_offset = end,
                 "the leader's log starts inside a batch: this copy begins where that batch does"
+            );
+            return cut;
+        }
+        if let Repair::DropFrom(_) = repair {
+            tracing::warn!(
+                %partition,
+                leader_epoch = epoch,
+                log_end_offset_before = before,
+                log_end_offset = end,
+                "this copy is damaged: it claims records of a later epoch than its leader's; cut it there, and what belongs there is \
+                 fetched again"
             );
             return cut;
         }
