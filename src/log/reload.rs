@@ -65,7 +65,8 @@ impl Log {
             remove_if_there(&*disk, &path)?;
             if offset > *counting.end() {
                 // It must not come back beside what is written in its place.
-                (self.names_unsynced, self.cut_unsynced) = (true, true);
+                self.names_unsynced = true;
+                self.note_cut_unsynced(Some(self.active.base_offset()));
             }
         }
         Ok((producers.unwrap_or_default(), self.snapshots.last().copied().unwrap_or(start)))
