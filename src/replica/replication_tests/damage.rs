@@ -150,6 +150,9 @@ impl Scene {
             assert!(node.partition().view().unwrap().segments.len() > 2);
             node.partition().with_log(|log| log.flush().and_then(|_| log.checkpoint()).unwrap()).unwrap();
         }
+        // A fetcher that still waits for a sync would wait for ever when a scene cuts the log behind everybody's back.
+        let has_told = |node: &Node| node.id == 1 || node.partition().is_durable(end);
+        cluster.until("all say so", |cluster| cluster.nodes.iter().all(has_told)).await;
         let state = Arc::new(Mutex::new(cluster.state.clone()));
         let controller = Controller {
             state,
