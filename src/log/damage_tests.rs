@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::damage::{Damage, DamageWalk};
+use super::names::LOG;
 use super::partition_log::Log;
 use crate::base::{Offset, TopicId, TopicPartition};
 use crate::host::sim::SimHost;
