@@ -365,7 +365,8 @@ impl Rebuilder {
         let Some(partition) = self.find(key).filter(|_| !self.suspected.contains_key(&key)) else { return };
         let Role::Follower { leader, epoch } = partition.role() else { return };
         self.suspected.insert(key, now + SUSPECT_AGAIN_MS);
-        let from = partition.view_if_open().map_or(0, |view| view.log_end_offset);
+        // With the last batch that was taken: were its epoch damaged, the sound one behind it would not fit.
+        let from = partition.view_if_open().map_or(0, |view| view.log_end_offset.saturating_sub(1)).max(0);
         let name = &partition.identity.topic_partition;
         match self.care.look(leader, key, epoch, from).await {
             Ok(CopySeen { damaged_at: Some(damaged_at), .. }) => {

@@ -303,6 +303,7 @@ async fn a_damaged_leader_hands_over_and_is_fetched_again() {
 
 #[tokio::test]
 async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
+    // The epoch of byte 15 is one that the leader might have written.
     for byte in [70, 12, 15, 6] {
         a_leader_finds_out_why(17, byte).await;
     }
@@ -325,7 +326,7 @@ async fn a_leader_finds_out_why(damaged: Offset, byte: u64) {
     // With another epoch everybody looks anew where its log ends.
     scene.set(|state| {
         state.isr = vec![1, 2];
-        state.leader_epoch += 1;
+        state.leader_epoch += 20;
     });
     scene.flip(1, damaged, byte);
     scene.cluster.wires.cut.lock().clear();
