@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ pub struct LogDir {
     pub(super) checkpointed: Mutex<HashMap<TopicPartition, Checkpointed>>,
     /// What the checkpoint files say now.
     pub(super) saved: Mutex<Checkpoints>,
+    /// The last try to write the logs' recovery points and starts failed, and was told of.
+    pub(super) is_unsaved: AtomicBool,
 }
 
 /// A directory as the start found it.
@@ -170,6 +172,7 @@ impl LogDir {
             replicas: AtomicUsize::new(0),
             checkpointed: Mutex::new(by_partition(&checkpoints)),
             saved: Mutex::new(Checkpoints { clean_shutdown: false, ..checkpoints }),
+            is_unsaved: AtomicBool::new(false),
         }
     }
 
@@ -190,6 +193,8 @@ impl LogDir {
 fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {
     let offset = |offsets: &crate::log::checkpoints::Offsets, name| -> Option<Offset> { offsets.get(name).copied() };
     let known = checkpoints.recovery_points.keys().chain(checkpoints.high_watermarks.keys());
+    // Starts are also written by themselves.
+    let known = known.chain(checkpoints.log_start_offsets.keys());
     known
         .map(|name| {
             let checkpointed = Checkpointed {

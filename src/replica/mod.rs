@@ -75,5 +75,5 @@ pub use partitions::{ConfigSource, Partitions, TopicReplicas};
 pub use rebuild::{CareFailed, CopyCare, GiveUpAnswers, GivenUp, Rebuilder};
 pub use role::{ReplicaOptions, Role};
 pub use scrub::{ScrubOptions, Scrubber};
-pub use sync_wait::{SyncWait, Unanswered};
+pub use sync_wait::{SyncWait, Unanswered, sync_up_to};
 pub use waiter::{Waiter, Waiters};

@@ -1,6 +1,7 @@
 //! Whole nodes in one thread, over a simulated network, simulated disks and a clock that jumps: everything but the machine is real.
 
 mod alone;
+mod deleting;
 mod forwarding;
 mod voters;
 
