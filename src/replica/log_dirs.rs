@@ -17,6 +17,7 @@ use crate::base::{Offset, TopicPartition};
 use crate::replica::checkpoints::Checkpoints;
 use crate::replica::dir_health::DirHealth;
 use crate::replica::partition::Checkpointed;
+use crate::replica::reserve::Reserve;
 
 /// Wishes for partitions that are not here yet; more are not remembered.
 const WISHES_MAX: usize = 10_000;
@@ -55,6 +56,8 @@ pub struct LogDirs {
     /// Where a partition shall be made that is not here yet (AlterReplicaLogDirs).
     wishes: Mutex<HashMap<TopicPartition, usize>>,
     failures: Arc<watch::Sender<usize>>,
+    /// Room that is kept on the metadata's disk.
+    reserve: Option<Arc<Reserve>>,
 }
 
 impl LogDirs {
@@ -65,7 +68,17 @@ impl LogDirs {
         let all: Vec<_> = dirs.map(|(index, found)| Arc::new(LogDir::new(index, found, failures.clone()))).collect();
         let first = all.first().cloned();
         let first = first.unwrap_or_else(|| Arc::new(LogDir::new(0, FoundDir::nowhere(), failures.clone())));
-        LogDirs { first, all, missing, wishes: Mutex::default(), failures }
+        LogDirs { first, all, missing, wishes: Mutex::default(), failures, reserve: None }
+    }
+
+    /// Nothing is written that the metadata needs the room for.
+    pub fn with_reserve(self, reserve: Arc<Reserve>) -> LogDirs {
+        LogDirs { reserve: Some(reserve), ..self }
+    }
+
+    /// Whether records must not be written to this directory now.
+    pub(super) fn hold_back(&self, dir: &LogDir) -> bool {
+        self.reserve.as_ref().is_some_and(|reserve| reserve.holds_back(&dir.path))
     }
 
     /// A node with one directory.

@@ -202,6 +202,7 @@ impl Partition {
 
     /// Appends one validated batch of a client. `acks_all` refuses it while too few replicas are in sync.
     pub fn append(&self, batch: &NewBatch<'_>, acks_all: bool) -> Result<Appended, PartitionError> {
+        self.check_room()?;
         let mut slot = self.slot.lock();
         let epoch = self.leader_epoch();
         if epoch == NO_LEADER_EPOCH {

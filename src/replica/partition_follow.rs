@@ -116,6 +116,7 @@ impl Partition {
     }
 
     fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &[u8]) -> Result<(), FollowError> {
+        self.check_room()?;
         let appended = self.as_follower(epoch, |log| {
             let (mut end, mut last_epoch) = (log.log_end_offset(), log.latest_epoch().unwrap_or(NO_LEADER_EPOCH));
             for header in headers {

@@ -3,6 +3,7 @@
 mod alone;
 mod deleting;
 mod forwarding;
+mod full;
 mod voters;
 
 use std::net::{IpAddr, Ipv4Addr};
