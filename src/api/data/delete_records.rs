@@ -125,27 +125,29 @@ impl Deletion {
 
 fn answer(topics: Vec<DeleteRecordsTopic>, outcomes: Vec<Outcome>) -> DeleteRecordsResponse {
     let mut outcomes = outcomes.into_iter();
-    let mut result = |index| {
-        let outcome = outcomes.next().unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
-        let low_watermark = outcome.and_then(|deletion| {
-            if deletion.is_everywhere() {
-                Ok(deletion.partition.low_watermark())
-            } else {
-                Err(ErrorCode::REQUEST_TIMED_OUT)
-            }
-        });
-        let (error, low_watermark) = match low_watermark {
-            Ok(low_watermark) => (ErrorCode::NONE, low_watermark),
-            Err(error) => (error, NO_OFFSET),
-        };
-        DeleteRecordsPartitionResult::default()
-            .with_partition_index(index)
-            .with_low_watermark(low_watermark)
-            .with_error_code(error.code())
-    };
     let topics = topics.into_iter().map(|topic| {
-        let partitions = topic.partitions.iter().map(|asked| result(asked.partition_index)).collect();
+        // The outcomes go last, so that none is taken without its partition.
+        let partitions = topic.partitions.iter().zip(outcomes.by_ref());
+        let partitions = partitions.map(|(asked, outcome)| result(asked.partition_index, outcome)).collect();
         DeleteRecordsTopicResult::default().with_name(topic.name).with_partitions(partitions)
     });
     DeleteRecordsResponse::default().with_topics(topics.collect())
+}
+
+fn result(index: i32, outcome: Outcome) -> DeleteRecordsPartitionResult {
+    let low_watermark = outcome.and_then(|deletion| {
+        if deletion.is_everywhere() {
+            Ok(deletion.partition.low_watermark())
+        } else {
+            Err(ErrorCode::REQUEST_TIMED_OUT)
+        }
+    });
+    let (error, low_watermark) = match low_watermark {
+        Ok(low_watermark) => (ErrorCode::NONE, low_watermark),
+        Err(error) => (error, NO_OFFSET),
+    };
+    DeleteRecordsPartitionResult::default()
+        .with_partition_index(index)
+        .with_low_watermark(low_watermark)
+        .with_error_code(error.code())
 }
