@@ -217,7 +217,7 @@ impl Log {
 
     /// Writes the producers' state as of the log's end. Not synced: a torn snapshot is noticed and the one before it used.
     pub(super) fn take_snapshot(&mut self) -> Result<(), LogError> {
-        if self.snapshot_offset == Some(self.log_end_offset) {
+        if self.snapshots.last() == Some(&self.log_end_offset) {
             return Ok(());
         }
         let path = self.path(&names::offset_file(self.log_end_offset, SNAPSHOT));
@@ -226,17 +226,22 @@ impl Log {
         let file = disk.open(&aside, OpenMode::Truncate).context("create", &aside)?;
         file.write_all_at(&producer_snapshot::encode(&self.producers), 0).context("write", &aside)?;
         disk.rename(&aside, &path).context("rename", &aside)?;
-        let previous = self.snapshot_offset.replace(self.log_end_offset);
-        self.drop_snapshots_but(previous)
+        self.snapshots.push(self.log_end_offset);
+        self.drop_old_snapshots()
     }
 
-    /// Removes snapshots that are neither at a segment's begin nor the newest two.
-    fn drop_snapshots_but(&mut self, previous: Option<Offset>) -> Result<(), LogError> {
-        let Some(stale) = std::mem::replace(&mut self.previous_snapshot, previous) else { return Ok(()) };
-        let at_segment = self.segments.iter().any(|segment| segment.base_offset() == stale);
-        if at_segment || Some(stale) == self.snapshot_offset || Some(stale) == previous {
-            return Ok(());
+    /// Removes snapshots that are neither at a segment's begin, nor the newest two, nor the newest one that would count after a crash.
+    fn drop_old_snapshots(&mut self) -> Result<(), LogError> {
+        let newest_two = self.snapshots.iter().rev().take(2);
+        let counting = self.snapshots.iter().rev().find(|snapshot| **snapshot <= self.recovery_point);
+        let kept: Vec<Offset> = newest_two.chain(counting).copied().collect();
+        let stale: Vec<Offset> = self.snapshots.extract_if(.., |snapshot| !kept.contains(snapshot)).collect();
+        for stale in stale {
+            if !self.segments.iter().any(|segment| segment.base_offset() == stale) {
+                let path = self.path(&names::offset_file(stale, SNAPSHOT));
+                super::shorten::remove_if_there(&*self.env.host.disk, &path)?;
+            }
         }
-        super::shorten::remove_if_there(&*self.env.host.disk, &self.path(&names::offset_file(stale, SNAPSHOT)))
+        Ok(())
     }
 }

@@ -120,8 +120,7 @@ impl Log {
             epochs_unsaved,
             epoch_assigned: false,
             producers: Producers::default(),
-            snapshot_offset: None,
-            previous_snapshot: None,
+            snapshots: Vec::new(),
             published: Arc::new(ArcSwap::from_pointee(view)),
             segments,
             removals: Vec::new(),
@@ -140,7 +139,8 @@ impl Log {
         }
         log.roll_jitter_ms = log.draw_jitter();
         log.trim_epochs();
-        log.reload_producers()?;
+        // What a snapshot above the recovery point counts on may have been lost, or cut away and written anew.
+        log.reload_producers(if how.clean_shutdown { end.offset } else { how.recovery_point })?;
         log.publish();
         if log.flushed < log.log_end_offset || log.cut_unsynced.is_some() {
             // Nobody may read what the next power cut could take away (trap 54), and what was cut off must not come back behind it.

@@ -70,9 +70,8 @@ pub struct Log {
     /// The latest epoch was assigned and is worth saving only once something has been written in it.
     pub(super) epoch_assigned: bool,
     pub(super) producers: Producers,
-    /// Where the newest and the second newest snapshot were taken.
-    pub(super) snapshot_offset: Option<Offset>,
-    pub(super) previous_snapshot: Option<Offset>,
+    /// Where snapshots were taken that are kept whether or not a segment begins there, ascending.
+    pub(super) snapshots: Vec<Offset>,
     pub(super) published: Arc<ArcSwap<LogView>>,
     pub(super) removals: Vec<super::shorten::Removal>,
     /// A segment, and the byte up to which it has been handed out for syncing: where the next write-back may begin.

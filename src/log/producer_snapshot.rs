@@ -1,8 +1,11 @@
 //! The producer snapshot file, `%020d.snapshot`, in Kafka's format (`ProducerSnapshot.json`, version 1): the state of all
 //! producers just before the offset in its name. It carries its own CRC, so it needs no sync: a torn one is not used.
+//!
+//! Kafka writes one entry for each producer, with its last batch. Here a producer has an entry for each batch of its window, the oldest
+//! first, so that a repeat is known as such after a start, too. Kafka, which reads them in their order, keeps the last.
 
 use super::producers::{BatchMemory, ProducerEntry, Producers};
-use crate::base::TimestampMs;
+use crate::base::{Offset, TimestampMs};
 
 const VERSION: i16 = 1;
 /// Version and CRC; the CRC-32C covers all behind them.
@@ -19,16 +22,17 @@ pub enum SnapshotError {
     Length(usize),
 }
 
-/// One batch a producer, its last, as in Kafka. Entries are in the order of their ids, so that equal states have equal files.
+/// Entries are in the order of their ids, so that equal states have equal files.
 pub fn encode(producers: &Producers) -> Vec<u8> {
     let mut entries: Vec<&ProducerEntry> = producers.iter().collect();
     entries.sort_by_key(|entry| entry.producer_id);
-    let mut out = Vec::with_capacity(ENTRIES_AT + 4 + entries.len() * ENTRY_BYTES);
+    let count: usize = entries.iter().map(|entry| entry.batches().len().max(1)).sum();
+    let mut out = Vec::with_capacity(ENTRIES_AT + 4 + count * ENTRY_BYTES);
     out.extend_from_slice(&VERSION.to_be_bytes());
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&(entries.len() as u32).to_be_bytes());
+    out.extend_from_slice(&(count as u32).to_be_bytes());
     for entry in entries {
-        encode_entry(entry, &mut out);
+        encode_producer(entry, &mut out);
     }
     let crc = crc_fast::crc32_iscsi(out.get(ENTRIES_AT..).unwrap_or_default());
     if let Some(place) = out.get_mut(2..ENTRIES_AT) {
@@ -37,17 +41,24 @@ pub fn encode(producers: &Producers) -> Vec<u8> {
     out
 }
 
-fn encode_entry(entry: &ProducerEntry, out: &mut Vec<u8>) {
+fn encode_producer(entry: &ProducerEntry, out: &mut Vec<u8>) {
     let none = BatchMemory { last_sequence: -1, last_offset: -1, offset_delta: 0, timestamp: -1 };
-    let last = entry.batches().last().copied().unwrap_or(none);
+    let (last, older) = entry.batches().split_last().unwrap_or((&none, &[]));
+    for batch in older {
+        encode_entry(entry, batch, None, out);
+    }
+    encode_entry(entry, &BatchMemory { timestamp: entry.last_timestamp, ..*last }, entry.current_txn_first_offset, out);
+}
+
+fn encode_entry(entry: &ProducerEntry, batch: &BatchMemory, txn_first_offset: Option<Offset>, out: &mut Vec<u8>) {
     out.extend_from_slice(&entry.producer_id.to_be_bytes());
     out.extend_from_slice(&entry.epoch.to_be_bytes());
-    out.extend_from_slice(&last.last_sequence.to_be_bytes());
-    out.extend_from_slice(&last.last_offset.to_be_bytes());
-    out.extend_from_slice(&last.offset_delta.to_be_bytes());
-    out.extend_from_slice(&entry.last_timestamp.to_be_bytes());
+    out.extend_from_slice(&batch.last_sequence.to_be_bytes());
+    out.extend_from_slice(&batch.last_offset.to_be_bytes());
+    out.extend_from_slice(&batch.offset_delta.to_be_bytes());
+    out.extend_from_slice(&batch.timestamp.to_be_bytes());
     out.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
-    out.extend_from_slice(&entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
+    out.extend_from_slice(&txn_first_offset.unwrap_or(-1).to_be_bytes());
 }
 
 /// Reads a snapshot. Its producers count as seen `now`.
@@ -101,15 +112,17 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::producers::BATCHES_MAX;
     use super::*;
     use proptest::prelude::*;
 
     fn entries() -> impl Strategy<Value = Vec<ProducerEntry>> {
         let batch = (0..i32::MAX, 0i64..1 << 40, 0..1000i32, any::<i64>());
-        let entry = (0..i64::MAX, 0..i16::MAX, prop::option::of(batch), any::<i32>(), prop::option::of(0..i64::MAX));
-        let entry = entry.prop_map(|(id, epoch, batch, coordinator_epoch, txn)| {
+        let batches = prop::collection::vec(batch, 0..=BATCHES_MAX);
+        let entry = (0..i64::MAX, 0..i16::MAX, batches, any::<i32>(), prop::option::of(0..i64::MAX));
+        let entry = entry.prop_map(|(id, epoch, batches, coordinator_epoch, txn)| {
             let mut entry = ProducerEntry::new(id, epoch);
-            if let Some((last_sequence, last_offset, offset_delta, timestamp)) = batch {
+            for (last_sequence, last_offset, offset_delta, timestamp) in batches {
                 entry.push(BatchMemory { last_sequence, last_offset, offset_delta, timestamp });
             }
             entry.coordinator_epoch = coordinator_epoch;
@@ -172,6 +185,26 @@ mod tests {
             &(-1i64).to_be_bytes(),
         ];
         assert_eq!(bytes, fields.concat());
+    }
+
+    /// Kafka takes the entries into a map one after another: what it keeps of a producer is the last.
+    #[test]
+    fn a_producers_last_entry_is_the_one_that_kafka_would_write() {
+        let batch = |at: i64| BatchMemory { last_sequence: at as i32, last_offset: at, offset_delta: 0, timestamp: at };
+        let mut window = ProducerEntry::new(7, 1);
+        (0..6).for_each(|at| window.push(batch(at)));
+        (window.last_timestamp, window.current_txn_first_offset) = (99, Some(4));
+        let mut last = ProducerEntry::new(7, 1);
+        last.current_txn_first_offset = Some(4);
+        last.push(BatchMemory { timestamp: 99, ..batch(5) });
+        let file = |entry| {
+            let mut producers = Producers::default();
+            producers.restore(entry);
+            encode(&producers)
+        };
+        let (whole, kafkas) = (file(window), file(last));
+        assert_eq!(whole.len(), kafkas.len() + 4 * ENTRY_BYTES);
+        assert_eq!(whole[whole.len() - ENTRY_BYTES..], kafkas[kafkas.len() - ENTRY_BYTES..]);
     }
 
     #[test]

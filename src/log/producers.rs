@@ -166,10 +166,6 @@ pub struct Producers {
 }
 
 impl Producers {
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// In no order.
     pub fn iter(&self) -> impl Iterator<Item = &ProducerEntry> {
         self.entries.values()
@@ -248,12 +244,19 @@ impl Producers {
         tracing::warn!(count, "a partition has too many producers: the longest silent ones are forgotten");
     }
 
-    /// Takes an entry from a snapshot.
-    pub fn restore(&mut self, entry: ProducerEntry) {
+    /// Takes an entry from a snapshot. Several of one producer hold its batches, the oldest first; in all else the last one counts.
+    pub fn restore(&mut self, mut entry: ProducerEntry) {
+        let older = self.entries.get(&entry.producer_id).filter(|older| older.epoch == entry.epoch);
+        older.into_iter().flat_map(|older| older.batches().iter().rev()).for_each(|batch| entry.push_front(*batch));
         self.entries.insert(entry.producer_id, entry);
     }
 
-    /// Fills the windows of restored producers from batches that are in the log, oldest first: those that lead up to the one
+    /// Whether a producer is known by one batch alone, as all are in a snapshot that Kafka wrote: it may have older ones in the log.
+    pub fn may_lack_batches(&self) -> bool {
+        self.entries.values().any(|entry| entry.batches().len() == 1)
+    }
+
+    /// Fills the windows of restored producers from batches that are in the log, oldest first: those that lead up to the first
     /// batch that the snapshot has, in its epoch and without a gap.
     pub fn refill(&mut self, older: &[BatchHeader]) {
         for header in older.iter().rev().filter(|header| !header.is_control()) {

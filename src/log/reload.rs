@@ -1,5 +1,5 @@
-//! Bringing the producers' state up to the log's end: the newest good snapshot, the batches behind it, and the window of older ones
-//! before it, which Kafka's snapshot does not hold.
+//! Bringing the producers' state up to the log's end: the newest good snapshot, the batches behind it, and for a snapshot that Kafka wrote
+//! the window of older ones before it, which that does not hold.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,12 +16,16 @@ use crate::host::Disk;
 use crate::host::disk::read_file;
 use crate::records::BatchHeader;
 
+/// So many are kept where no segment begins; see [`Log::take_snapshot`].
+const SNAPSHOTS_KEPT_MAX: usize = 3;
+
 impl Log {
-    /// Loads the newest good snapshot and replays the batches behind it. Damaged and stray snapshots are removed.
-    pub(super) fn reload_producers(&mut self) -> Result<(), LogError> {
-        let (producers, from) = self.load_snapshot()?;
+    /// Loads the newest good snapshot at or before `believed` and replays the batches behind it. All others behind it, and damaged and
+    /// stray ones, are removed.
+    pub(super) fn reload_producers(&mut self, believed: Offset) -> Result<(), LogError> {
+        let (producers, from) = self.load_snapshot(believed)?;
         self.producers = producers;
-        if !self.producers.is_empty() {
+        if self.producers.may_lack_batches() {
             self.refill_producers(from)?;
         }
         let now = self.now();
@@ -39,29 +43,33 @@ impl Log {
         Ok(())
     }
 
-    /// The state in the newest good snapshot at or before the log's end, and its offset; else nothing, and the log's start.
-    fn load_snapshot(&mut self) -> Result<(Producers, Offset), LogError> {
+    /// The state in the newest good snapshot of those that count, and its offset; else nothing, and the log's start. Of a snapshot in
+    /// front of the first segment, some of what came behind it is gone: it does not count.
+    fn load_snapshot(&mut self, believed: Offset) -> Result<(Producers, Offset), LogError> {
         let disk = Arc::clone(&self.env.host.disk);
-        (self.snapshot_offset, self.previous_snapshot) = (None, None);
+        let start = self.segments.first().map_or(0, |first| first.base_offset());
+        let counting = start..=believed.min(self.log_end_offset).max(start);
         let mut producers = None;
+        self.snapshots.clear();
         for offset in snapshot_offsets(&*disk, &self.home.dir())?.into_iter().rev() {
             let path = self.path(&names::offset_file(offset, SNAPSHOT));
-            if producers.is_none() && offset <= self.log_end_offset {
+            let counts = counting.contains(&offset);
+            if counts && producers.is_none() {
                 producers = self.read_snapshot(&path)?;
-                if producers.is_some() {
-                    self.snapshot_offset = Some(offset);
-                    continue;
-                }
-            } else if self.snapshot_offset.is_some() && self.previous_snapshot.is_none() {
-                self.previous_snapshot = Some(offset);
-                continue;
-            } else if self.segments.iter().any(|segment| segment.base_offset() == offset) {
+            }
+            let at_segment = self.segments.iter().any(|segment| segment.base_offset() == offset);
+            if counts && producers.is_some() && (self.snapshots.len() < SNAPSHOTS_KEPT_MAX || at_segment) {
+                self.snapshots.insert(0, offset);
                 continue;
             }
             remove_if_there(&*disk, &path)?;
+            if offset > *counting.end() {
+                // It must not come back beside what is written in its place.
+                self.names_unsynced = true;
+                self.note_cut_unsynced(Some(self.active.base_offset()));
+            }
         }
-        let start = self.segments.first().map_or(0, |first| first.base_offset());
-        Ok((producers.unwrap_or_default(), self.snapshot_offset.unwrap_or(start)))
+        Ok((producers.unwrap_or_default(), self.snapshots.last().copied().unwrap_or(start)))
     }
 
     /// `None` for a damaged one.
@@ -70,21 +78,11 @@ impl Log {
         Ok(super::producer_snapshot::decode(&content, self.now()).ok())
     }
 
-    /// Gives restored producers their older batches back, as far as they stand close before the snapshot.
+    /// Gives producers whose older batches the snapshot does not have (Kafka's has the last alone) those back that stand close before it.
     fn refill_producers(&mut self, snapshot_offset: Offset) -> Result<(), LogError> {
-        /// How far back, in bytes of log.
-        const LOOK_BACK_BYTES: u64 = 256 * 1024;
-        let view = self.picture();
-        let (at, position) = match view.find(snapshot_offset)? {
-            Some((at, place)) => (at, place.position),
-            None => (view.segments.len().saturating_sub(1), view.end_position),
-        };
         let mut headers = Vec::new();
-        let previous = at.checked_sub(1).map(|at| (at, view.bytes_of(at), LOOK_BACK_BYTES.saturating_sub(position)));
-        for (at, end, back) in previous.into_iter().chain([(at, position, LOOK_BACK_BYTES)]) {
-            let Some(segment) = view.segments.get(at).filter(|_| back > 0) else { continue };
-            let start = segment.batch_start_before(end.saturating_sub(back))?;
-            for_each_header(segment, start, end, |header| {
+        for (segment, start, end) in self.just_before(snapshot_offset)?.into_iter().rev() {
+            for_each_header(&segment, start, end, |header| {
                 if header.has_producer() {
                     headers.push(*header);
                 }
@@ -92,6 +90,28 @@ impl Log {
         }
         self.producers.refill(&headers);
         Ok(())
+    }
+
+    /// The last bytes in front of `offset`, as places in segments, the youngest first.
+    fn just_before(&self, offset: Offset) -> Result<Vec<(Arc<Segment>, u64, u64)>, LogError> {
+        /// How far back, in bytes of log.
+        const LOOK_BACK_BYTES: u64 = 256 * 1024;
+        let view = self.picture();
+        let (at, position) = match view.find(offset)? {
+            Some((at, place)) => (at, place.position),
+            None => (view.segments.len().saturating_sub(1), view.end_position),
+        };
+        let mut places = Vec::new();
+        let mut back = LOOK_BACK_BYTES;
+        for (number, segment) in view.segments.iter().enumerate().take(at + 1).rev() {
+            let end = if number == at { position } else { view.bytes_of(number) };
+            places.push((Arc::clone(segment), segment.batch_start_before(end.saturating_sub(back))?, end));
+            back = back.saturating_sub(end);
+            if back == 0 {
+                break;
+            }
+        }
+        Ok(places)
     }
 }
 

@@ -29,10 +29,8 @@ impl Log {
         self.epochs_unsaved |= old.epochs_unsaved;
         self.epoch_assigned |= old.epoch_assigned;
         self.producers.clone_from(&old.producers);
-        if self.snapshot_offset == Some(self.log_end_offset) {
-            // It knows only the producers of the records that were copied.
-            self.snapshot_offset = self.previous_snapshot.take();
-        }
+        // One that is there knows only the producers of the records that were copied.
+        self.snapshots.retain(|snapshot| *snapshot != self.log_end_offset);
         self.published = Arc::clone(&old.published);
         self.publish();
         Ok(())

@@ -247,7 +247,7 @@ impl Log {
         self.tail_is_dirty = false;
         self.active_first_timestamp = self.active.first_timestamp()?;
         self.drop_snapshots_behind(snapshots_behind)?;
-        self.reload_producers()
+        self.reload_producers(self.log_end_offset)
     }
 
     fn drop_snapshots_behind(&mut self, end: Offset) -> Result<(), LogError> {

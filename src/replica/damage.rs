@@ -108,6 +108,15 @@ impl DamageMark {
         self.is_marked.store(false, Ordering::Release);
     }
 
+    /// Retention or DeleteRecords may have taken it.
+    fn forget_below(&self, start: Offset) {
+        let mut known = self.known.lock();
+        if known.as_ref().is_some_and(|known| !known.damage.reaches_above(start)) {
+            *known = None;
+            self.is_marked.store(false, Ordering::Release);
+        }
+    }
+
     /// The damage, if it is inside the log still.
     fn inside(&self, log: &Log) -> Option<Damage> {
         if !self.is_marked() {
@@ -158,6 +167,14 @@ impl Partition {
     /// The first damage that is known of this copy.
     pub fn damage(&self) -> Option<Damage> {
         self.damage.known.lock().as_ref().map(|known| known.damage.clone())
+    }
+
+    /// Whether the copy is damaged where its log has not left that behind.
+    pub(super) fn is_damaged_still(&self) -> bool {
+        if let Some(view) = self.view_if_open() {
+            self.damage.forget_below(view.log_start_offset);
+        }
+        self.is_damaged()
     }
 
     /// What a walk over everything that should be on the device begins with: the log's cuts so far, its picture, and its end for the walk.

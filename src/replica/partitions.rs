@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use self::keeping::Doomed;
-use crate::base::{LeaderEpoch, PartitionIndex, TopicId, TopicPartition};
+use crate::base::{LeaderEpoch, MonotonicMs, PartitionIndex, TopicId, TopicPartition};
 use crate::host::Disk;
 use crate::log::{LogEnv, LogIdentity, read_topic_id, retired_dir_name};
 use crate::metadata::config::LogConfig;
@@ -151,8 +151,14 @@ impl Partitions {
         }
     }
 
-    pub fn is_fenced(&self) -> bool {
-        self.common.is_fenced()
+    /// Until when, by the monotonic clock, no controller can hold this node for dead.
+    pub fn set_session_end(&self, at: MonotonicMs) {
+        self.common.set_session_end(at);
+    }
+
+    /// Whether another node may have been given what this one led.
+    pub fn may_have_successors(&self) -> bool {
+        self.common.may_have_successors(self.env.host.clock.monotonic_ms())
     }
 
     /// This node has registered: its fetches and proposals carry this epoch from now on.

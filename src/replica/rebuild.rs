@@ -177,7 +177,7 @@ impl Rebuilder {
 
     /// Those that are over: rebuilt, told, or not ours any more.
     fn close_cases(&mut self) {
-        self.cases.retain(|_, case| (case.short || case.partition.is_damaged()) && !case.partition.is_retired());
+        self.cases.retain(|_, case| (case.short || case.partition.is_damaged_still()) && !case.partition.is_retired());
         self.telemetry.disk.damaged_copies(self.cases.len() as u64);
     }
 

@@ -1,13 +1,13 @@
 //! What this node is for a partition, and what all its partitions share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::base::{BrokerId, LeaderEpoch};
+use crate::base::{BrokerId, LeaderEpoch, MonotonicMs};
 use crate::metadata::Image;
 use crate::replica::damage::Concerns;
 use crate::replica::flusher::FlushPolicy;
@@ -77,6 +77,8 @@ pub struct Common {
     pub moving_throttle: Throttle,
     /// The controller has not heard from us for a session: nothing is acknowledged as a leader until it has (F6).
     fenced: AtomicBool,
+    /// Until when, by the monotonic clock, no controller can hold this node for dead: a session behind the last heartbeat that was answered.
+    session_ends_ms: AtomicU64,
     /// Of this node's newest registration; -1 before the first.
     broker_epoch: AtomicI64,
 }
@@ -95,6 +97,7 @@ impl Common {
             follower_throttle: Throttle::default(),
             moving_throttle: Throttle::default(),
             fenced: AtomicBool::new(false),
+            session_ends_ms: AtomicU64::new(MonotonicMs::MAX),
             broker_epoch: AtomicI64::new(-1),
         }
     }
@@ -113,6 +116,15 @@ impl Common {
 
     pub fn set_fenced(&self, fenced: bool) -> bool {
         self.fenced.swap(fenced, Ordering::AcqRel)
+    }
+
+    pub fn set_session_end(&self, at: MonotonicMs) {
+        self.session_ends_ms.store(at, Ordering::Release);
+    }
+
+    /// Whether somebody may have been given what this node led: also when it has just woken from standing still and knows nothing of it yet.
+    pub fn may_have_successors(&self, now: MonotonicMs) -> bool {
+        self.is_fenced() || now > self.session_ends_ms.load(Ordering::Acquire)
     }
 
     /// The broker epoch under which a broker may be in sync: it is registered, not fenced, and not about to stop.

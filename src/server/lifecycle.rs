@@ -192,10 +192,13 @@ impl Lifecycle {
         loop {
             leadership.mark_unchanged();
             failures.mark_unchanged();
+            let sent = self.broker.host.clock.monotonic_ms();
             let pause = match active::ask(&self.broker, &self.heartbeat(epoch), ASK_MAX).await {
                 Ok(answer) => match ErrorCode(answer.error_code) {
                     ErrorCode::NONE => {
-                        heard = self.broker.host.clock.monotonic_ms();
+                        // Not when the answer is read: it may have lain there while this process stood still.
+                        heard = sent;
+                        self.broker.partitions.set_session_end(sent.saturating_add(self.settings.session_timeout_ms));
                         self.note(&answer);
                         let is_changing = answer.is_fenced || self.wishes.lock().stop;
                         if is_changing { interval.min(PAUSE_FIRST * 5) } else { interval }

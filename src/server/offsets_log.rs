@@ -122,8 +122,8 @@ impl OffsetsLog for ReplicaOffsetsLog {
         (!partition.is_acked(end)).then(|| self.committed_below(&partition, end, epoch))
     }
 
-    fn is_fenced(&self) -> bool {
-        self.partitions.is_fenced()
+    fn may_have_successors(&self) -> bool {
+        self.partitions.may_have_successors()
     }
 }
 
@@ -146,6 +146,7 @@ mod tests {
     use crate::base::{ErrorCode, TopicId};
     use crate::coordinator::group::words::{CommitOffsets, MemberRef, OffsetToCommit};
     use crate::coordinator::group::{GroupConfig, GroupCoordinator};
+    use crate::host::Clock;
     use crate::host::sim::{Crash, SimHost};
     use crate::log::LogEnv;
     use crate::metadata::config::LogConfig;
@@ -293,6 +294,20 @@ mod tests {
         }
         let node = node.crash_and_restart(Crash::PowerLosesAll).await;
         assert_eq!((node.shown().await, node.replayed().await), (Ok(vec![5]), vec![5]));
+    }
+
+    #[tokio::test]
+    async fn a_node_that_stood_still_for_longer_than_its_session_tells_nobody_what_it_knew() {
+        let node = Node::start(&SimHost::new(14)).await;
+        assert_eq!(node.commit(5).await, done());
+        node.log.partitions.set_session_end(node.sim.clock.monotonic_ms() + 5_000);
+        node.sim.clock.advance_ms(5_000);
+        assert_eq!(node.shown().await, Ok(vec![5]));
+        node.sim.clock.advance_ms(1);
+        assert_eq!(node.shown().await, Err(ErrorCode::NOT_COORDINATOR));
+        assert_eq!(node.groups.describe("g").err(), Some(ErrorCode::NOT_COORDINATOR));
+        node.log.partitions.set_session_end(node.sim.clock.monotonic_ms() + 5_000);
+        assert_eq!(node.shown().await, Ok(vec![5]), "an answer to a newer heartbeat has come");
     }
 
     #[tokio::test]

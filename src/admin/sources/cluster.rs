@@ -7,14 +7,14 @@ use crate::metadata::{BrokerRegistration, Image};
 use crate::telemetry::Page;
 use crate::telemetry::samples::ClusterSample;
 
-/// `bound` is where this node's first listener is bound.
-pub fn write(image: &Image, node_id: BrokerId, bound: Option<SocketAddr>, page: &mut Page) {
+/// `bound` is where this node's first listener is bound. `is_controller`: it is the active controller, and a majority hears it.
+pub fn write(image: &Image, node_id: BrokerId, is_controller: bool, bound: Option<SocketAddr>, page: &mut Page) {
     let bound_of = |broker: &BrokerRegistration| bound.filter(|_| broker.id == node_id);
     let addresses: Vec<_> = image.live_brokers().map(|broker| (broker.id, address(broker, bound_of(broker)))).collect();
     let mut sample = ClusterSample {
         brokers: addresses.iter().map(|(id, address)| (*id, address.as_str())).collect(),
         fenced_brokers: image.brokers().count().saturating_sub(addresses.len()),
-        is_controller: image.controller_id == node_id,
+        is_controller,
         topics: image.topic_count(),
         partitions: image.partition_count(),
         metadata_offset: u64::try_from(image.offset).unwrap_or(0),
@@ -75,7 +75,7 @@ mod tests {
         let mut image = Image::empty();
         image.apply(0, &broker_at("", 1, false)).unwrap();
         let mut page = Page::default();
-        write(&image, 1, Some("127.0.0.1:9092".parse().unwrap()), &mut page);
+        write(&image, 1, false, Some("127.0.0.1:9092".parse().unwrap()), &mut page);
         let text = page.finish();
         assert!(text.contains("kafka_broker_info{id=\"1\",address=\"127.0.0.1:9092\"} 1"), "{text}");
     }
@@ -96,9 +96,8 @@ mod tests {
         for (offset, record) in (0..).zip([broker(1, false), broker(2, true), topic.to_record()]) {
             image.apply(offset, &record).unwrap();
         }
-        image.controller_id = 1;
         let mut page = Page::default();
-        write(&image, 1, None, &mut page);
+        write(&image, 1, true, None, &mut page);
         let text = page.finish();
         for line in [
             "kafka_brokers 1",

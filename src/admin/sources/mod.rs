@@ -32,7 +32,7 @@ impl ScrapeSource for BrokerSource {
             return;
         };
         let image = broker.image();
-        cluster::write(&image, broker.options.node_id, self.bound, page);
+        cluster::write(&image, broker.options.node_id, broker.is_active_controller(), self.bound, page);
         write_controller(broker.controller.counts(), page);
         partitions::write(&broker.partitions, &image, broker.options.node_id, page);
         groups::write(&broker.groups, &broker.partitions, page);

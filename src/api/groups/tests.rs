@@ -48,7 +48,7 @@ impl OffsetsLog for NullLog {
         0
     }
 
-    fn is_fenced(&self) -> bool {
+    fn may_have_successors(&self) -> bool {
         self.fenced.load(Ordering::SeqCst)
     }
 }

@@ -150,6 +150,9 @@ impl Scene {
             assert!(node.partition().view().unwrap().segments.len() > 2);
             node.partition().with_log(|log| log.flush().and_then(|_| log.checkpoint()).unwrap()).unwrap();
         }
+        // A fetcher that still waits for a sync would wait for ever when a scene cuts the log behind everybody's back.
+        let has_told = |node: &Node| node.id == 1 || node.partition().is_durable(end);
+        cluster.until("all say so", |cluster| cluster.nodes.iter().all(has_told)).await;
         let state = Arc::new(Mutex::new(cluster.state.clone()));
         let controller = Controller {
             state,
@@ -225,7 +228,7 @@ impl Scene {
         let deadline = RealClock::new();
         let limit = deadline.monotonic_ms() + u64::try_from(PATIENCE.as_millis()).unwrap();
         while !holds(self) {
-            assert!(deadline.monotonic_ms() < limit, "never happened: {what}; {:?}", self.controller.state.lock());
+            assert!(deadline.monotonic_ms() < limit, "never happened: {what}; {}", self.shown());
             let state = self.controller.state.lock().clone();
             if state != self.cluster.state {
                 self.cluster.state = state;
@@ -233,6 +236,12 @@ impl Scene {
             }
             task::sleep(Duration::from_millis(1)).await;
         }
+    }
+
+    fn shown(&self) -> String {
+        let shown =
+            |node: &Node| (node.id, node.partition().role(), self.cluster.span(node.id), node.partition().damage());
+        format!("{:?}, {:?}", self.controller.state.lock(), self.cluster.nodes.iter().map(shown).collect::<Vec<_>>())
     }
 
     async fn until_whole(&mut self) {
@@ -513,4 +522,21 @@ async fn a_damaged_copy_learns_that_the_leaders_log_starts_behind_the_damage() {
         assert_eq!(scene.cluster.span(2), (start, BATCHED), "damaged at {damaged}");
         scene.stop().await;
     }
+}
+
+#[tokio::test]
+async fn damage_of_the_last_copy_that_is_deleted_is_over() {
+    let mut scene = Scene::that_starts_at(15).await;
+    scene.freeze(&[1], &[]);
+    scene.flip(1, 15, 70);
+    scene.scrub(1).await;
+    scene.until("it says so", |scene| scene.shows(1, "barnabas_damaged_copies 1")).await;
+    scene.cluster.delete_before(1, 19);
+    let asked = scene.controller.refused.lock().len();
+    scene.until("it asks on", |scene| scene.controller.refused.lock().len() > asked + 2).await;
+    assert!(scene.shows(1, "barnabas_damaged_copies 1"), "one record is left of the batch");
+    scene.cluster.delete_before(1, 20);
+    scene.until("that is over", |scene| scene.shows(1, "barnabas_damaged_copies 0")).await;
+    assert!(scene.cluster.node(1).partition().is_leader());
+    scene.stop().await;
 }

@@ -18,7 +18,8 @@ const IN_FLIGHT_MAX: usize = 5;
 /// How long a broker may wait for followers.
 const BROKER_WAIT_MS: i32 = 1_500;
 
-/// After so many refusals of the first batch that nobody answered yet, a producer begins anew with another id.
+/// After so many times that the first batch which nobody acknowledged yet was out of order, it will be so for ever. Real clients begin anew
+/// then, with another id or epoch, and may write twice what they had open.
 const REFUSED_MAX: u32 = 25;
 
 pub struct Producer {

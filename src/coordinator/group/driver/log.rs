@@ -63,8 +63,8 @@ pub trait OffsetsLog: Send + Sync {
         None
     }
 
-    /// Whether this broker is fenced, or has not heard of a controller for a session. Then it may have a successor, which knows more.
-    fn is_fenced(&self) -> bool {
+    /// Whether this broker is fenced, or has not heard of a controller for a session. Then another one may know more by now.
+    fn may_have_successors(&self) -> bool {
         false
     }
 }

@@ -169,7 +169,7 @@ impl GroupCoordinator {
     }
 
     fn speaks_for_groups(&self) -> Result<(), ErrorCode> {
-        if self.log.is_fenced() { Err(ErrorCode::NOT_COORDINATOR) } else { Ok(()) }
+        if self.log.may_have_successors() { Err(ErrorCode::NOT_COORDINATOR) } else { Ok(()) }
     }
 
     /// Decides, carries the decision out, and waits for the reply, and for the commit that the reply speaks of.
