@@ -205,6 +205,26 @@ fn a_follower_keeps_offsets_and_epochs_as_given() {
 }
 
 #[test]
+fn a_follower_takes_over_a_gap_only_where_the_topic_is_compacted() {
+    for compact in [false, true] {
+        let mut bench = Bench::new(1);
+        bench.config.cleanup.compact = compact;
+        let mut log = bench.open();
+        fill(&mut log, 3);
+        let mut bytes = batch(&["value 5"]);
+        bytes[..8].copy_from_slice(&5_i64.to_be_bytes());
+        let header = BatchHeader::parse(&bytes).unwrap();
+        let taken = log.append_as_follower(&[header], &bytes);
+        if compact {
+            assert_eq!((taken.unwrap().base_offset, log.log_end_offset()), (5, 6));
+        } else {
+            assert!(matches!(taken, Err(AppendError::UnexpectedOffset { got: 5, expected: 3 })), "{taken:?}");
+            assert_eq!(values(&log), filled(0..3));
+        }
+    }
+}
+
+#[test]
 fn bytes_that_are_not_what_their_header_says_are_refused() {
     let bench = Bench::new(1);
     let mut log = bench.open();

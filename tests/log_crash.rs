@@ -181,7 +181,9 @@ fn after_a_clean_stop_nothing_is_checked_and_nothing_changed() {
     assert!(known.closed);
     bench.crash(Crash::Process);
     let before = bench.sim.disk.write_count();
-    let (log, recovery) = bench.open_clean();
+    let recovery_point = known.sent.len() as i64;
+    let how = OpenHow { clean_shutdown: true, recovery_point, log_start_offset: None };
+    let (log, recovery) = bench.try_open(how).unwrap();
     assert_eq!(recovery, Default::default());
     assert_eq!(bench.sim.disk.write_count(), before);
     assert_eq!(values(&log), known.sent);

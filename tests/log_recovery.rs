@@ -86,6 +86,59 @@ fn a11_a_flipped_bit_in_the_unsynced_tail_ends_the_log_before_its_batch() {
     }
 }
 
+/// The base offset is not in the CRC's cover; but a log that is not compacted has no gaps.
+#[test]
+fn a_flipped_bit_in_the_last_batchs_base_offset_ends_the_log_before_it_also_after_a_clean_stop() {
+    let whole = closed();
+    let last = whole.segment(last_segment(&whole), "log");
+    let len = whole.sim.disk.content(&last).unwrap().len();
+    let batch_bytes = batch(&["value 399"]).len();
+    for (bit, recovery_point) in (0..64).flat_map(|bit| [(bit, 400), (bit, i64::MAX)]) {
+        let bench = closed();
+        let at = len - batch_bytes + bit / 8;
+        bench.sim.disk.corrupt(&last, |bytes| bytes[at] ^= 0x80 >> (bit % 8)).unwrap();
+        let how = OpenHow { clean_shutdown: true, recovery_point, log_start_offset: None };
+        let (mut log, _) = bench.try_open(how).unwrap();
+        assert_eq!(log.log_end_offset(), 399, "bit {bit}");
+        assert_eq!(values(&log), filled(0..399), "bit {bit}");
+        fill(&mut log, 3);
+        assert_eq!(values(&log), filled(0..402), "bit {bit}");
+    }
+}
+
+/// What a header claims of its last offset is in the CRC's cover, which is looked at when the log seems longer than it was.
+#[test]
+fn a_log_that_is_longer_than_when_it_was_closed_is_not_trusted() {
+    let whole = closed();
+    let last = whole.segment(last_segment(&whole), "log");
+    let len = whole.sim.disk.content(&last).unwrap().len();
+    let batch_bytes = batch(&["value 399"]).len();
+    for byte in 23..27 {
+        let bench = closed();
+        bench.sim.disk.corrupt(&last, |bytes| bytes[len - batch_bytes + byte] ^= 1).unwrap();
+        let how = OpenHow { clean_shutdown: true, recovery_point: 400, log_start_offset: None };
+        let (log, recovery) = bench.try_open(how).unwrap();
+        assert_eq!((log.log_end_offset(), recovery.truncated_bytes), (399, batch_bytes as u64), "byte {byte}");
+    }
+}
+
+#[test]
+fn a_log_that_is_compacted_may_have_a_gap_before_its_last_batch() {
+    let mut bench = closed();
+    bench.config.cleanup.compact = true;
+    let last = bench.segment(last_segment(&bench), "log");
+    let batch_bytes = batch(&["value 399"]).len();
+    bench
+        .sim
+        .disk
+        .corrupt(&last, |bytes| {
+            let at = bytes.len() - batch_bytes + 6;
+            bytes[at] += 1;
+        })
+        .unwrap();
+    assert_eq!(bench.open_clean().0.log_end_offset(), 400 + 256);
+}
+
 #[test]
 fn trap_55_recovery_costs_the_tail_not_the_data() {
     let mut bench = Bench::new(1);

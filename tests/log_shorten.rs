@@ -199,6 +199,51 @@ fn truncation_inside_the_batch_that_the_log_starts_in_leaves_an_empty_log() {
     assert_eq!(values(&log), ["x"]);
 }
 
+/// A log of `count` records of which the last one stands 256 offsets further than it should, as compaction may leave it.
+fn with_a_gap_before_the_last(count: usize) -> Bench {
+    let mut bench = bench_with(None, None);
+    bench.config.cleanup.compact = true;
+    let mut log = bench.open();
+    fill(&mut log, count);
+    let last = bench.segment(log.view().segments.last().unwrap().base_offset(), "log");
+    log.close().unwrap();
+    let batch_bytes = batch(&[&format!("value {}", count - 1)]).len();
+    bench
+        .sim
+        .disk
+        .corrupt(&last, |bytes| {
+            let at = bytes.len() - batch_bytes + 6;
+            bytes[at] += 1;
+        })
+        .unwrap();
+    bench.crash(Crash::Process);
+    bench
+}
+
+#[test]
+fn truncation_in_a_gap_ends_the_log_where_its_last_batch_does() {
+    let first_of_second = {
+        let mut log = bench_with(None, None).open();
+        fill(&mut log, 150);
+        log.view().segments[1].base_offset() as usize
+    };
+    for count in [1, 2, 30, 150, first_of_second, first_of_second + 1, first_of_second + 2] {
+        for gap_in in [0, 100, 256] {
+            let bench = with_a_gap_before_the_last(count);
+            let (mut log, _) = bench.open_clean();
+            let end = count as i64 - 1;
+            assert_eq!(log.log_end_offset(), end + 1 + 256, "{count}");
+            assert_eq!(log.end_when_cut_at(end + gap_in).unwrap(), end, "{count} {gap_in}");
+            log.truncate_to(end + gap_in).unwrap();
+            assert_eq!((log.log_start_offset(), log.log_end_offset()), (0, end), "{count} {gap_in}");
+            fill(&mut log, 200);
+            assert_eq!(values(&log), filled(0..end + 200), "{count} {gap_in}");
+            log.close().unwrap();
+            assert_eq!(values(&bench.open_clean().0), filled(0..end + 200), "{count} {gap_in}");
+        }
+    }
+}
+
 #[test]
 fn truncation_takes_epochs_and_the_flushed_offset_back() {
     let bench = bench_with(None, None);

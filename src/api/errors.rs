@@ -39,6 +39,7 @@ pub fn append(error: &AppendError) -> ErrorCode {
 pub fn read(error: &ReadError) -> ErrorCode {
     match error {
         ReadError::OffsetOutOfRange { .. } => ErrorCode::OFFSET_OUT_OF_RANGE,
+        ReadError::Missing(_) => ErrorCode::KAFKA_STORAGE_ERROR,
         ReadError::Storage(error) => storage(error),
     }
 }

@@ -72,12 +72,13 @@ impl Log {
     }
 
     /// Appends batches as a leader elsewhere has stored them: offsets and epochs as given. `bytes` are the whole batches that `headers`
-    /// were read from.
+    /// were read from. Gaps are taken over only where compaction makes them.
     pub fn append_as_follower(&mut self, headers: &[BatchHeader], bytes: &[u8]) -> Result<Appended, AppendError> {
         self.finish_cut()?;
         let mut expected = self.log_end_offset;
         for header in headers {
-            if header.base_offset < expected || header.last_offset_delta < 0 {
+            let is_gap = header.base_offset > expected && !self.config.cleanup.compact;
+            if is_gap || header.base_offset < expected || header.last_offset_delta < 0 {
                 return Err(AppendError::UnexpectedOffset { got: header.base_offset, expected });
             }
             expected = header.next_offset();

@@ -92,7 +92,7 @@ pub enum AppendError {
     TooLarge { bytes: u64, max: u64 },
 
     /// A follower was given offsets that do not continue its log.
-    #[error("batch begins at offset {got}, expected at least {expected}")]
+    #[error("batch begins at offset {got}, expected {expected}")]
     UnexpectedOffset { got: Offset, expected: Offset },
 
     /// A follower was given bytes that are no batches.
@@ -106,6 +106,10 @@ pub enum AppendError {
 /// Why nothing was read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// The log should have it and does not: damage, where nothing is compacted. Or the log was cut since this picture of it.
+    #[error("offset {0} is missing inside the log")]
+    Missing(Offset),
+
     /// `OFFSET_OUT_OF_RANGE`.
     #[error("offset {offset} is outside the log's {start} to {end}")]
     OffsetOutOfRange { offset: Offset, start: Offset, end: Offset },

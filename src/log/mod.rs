@@ -17,6 +17,8 @@ mod append;
 mod checkpoint_text;
 pub mod checkpoints;
 mod damage;
+#[cfg(test)]
+mod damage_tests;
 mod epochs;
 mod error;
 mod file_cache;

@@ -98,6 +98,7 @@ impl Log {
             end_position: end.position,
             segments: Arc::clone(&segments),
             epochs: Arc::new(epochs),
+            may_have_gaps: config.cleanup.compact,
         };
         let mut log = Log {
             env: env.clone(),
@@ -171,6 +172,12 @@ enum Next {
 }
 
 impl Next {
+    /// With what the batch at a byte of a segment may begin, where an index led there.
+    fn at(segment: &Segment, position: u64) -> Next {
+        let base = segment.base_offset();
+        if position == 0 { Next::Exactly(base) } else { Next::AtLeast(base) }
+    }
+
     fn offset(self) -> Offset {
         match self {
             Next::Exactly(offset) | Next::AtLeast(offset) => offset,
@@ -325,8 +332,7 @@ impl<'a> Opening<'a> {
         }
         let start = segment.resume_before(from)?;
         let mut walk = CheckedWalk::new(&*file, start, len);
-        let base = segment.base_offset();
-        let mut next = if start == 0 { Next::Exactly(base) } else { Next::AtLeast(base) };
+        let mut next = Next::at(segment, start);
         loop {
             let position = walk.position;
             match walk.step().context("read", &segment.path(LOG))? {
@@ -352,19 +358,19 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// After a clean stop the headers behind the last index entry only have to lead to the end.
+    /// After a clean stop the headers behind the last index entry only have to lead to the end that the log had then.
     fn trust(&mut self, segment: &Segment, file: &dyn DiskFile, start: u64, len: u64) -> Result<bool, LogError> {
-        let mut next = segment.base_offset();
+        let mut next = Next::at(segment, start);
         let mut walk = HeaderWalk::new(file, start, len);
         loop {
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if header.base_offset >= next && fits(segment, &header, Offset::MAX) => {
-                    next = header.next_offset();
+                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header, Offset::MAX) => {
+                    next = Next::Exactly(header.next_offset());
                     self.note(segment, &header);
                 }
                 Found::End => {
-                    self.end = End { offset: next, position: len };
-                    return Ok(true);
+                    self.end = End { offset: next.offset(), position: len };
+                    return Ok(next.offset() <= self.how.recovery_point);
                 }
                 _ => return Ok(false),
             }

@@ -107,6 +107,7 @@ impl Log {
         self.home.index_interval_bytes.store(interval_of(&config), Ordering::Relaxed);
         self.config = config;
         self.roll_jitter_ms = self.draw_jitter();
+        self.publish();
     }
 
     pub fn log_start_offset(&self) -> Offset {
@@ -155,12 +156,17 @@ impl Log {
         self.epochs.end_offset(epoch, self.log_end_offset)
     }
 
-    /// Notes that this broker leads in `epoch` from the log's end on.
+    /// Notes that this broker leads in `epoch` from the log's end on. Later epochs that the table has are damage that was taken for
+    /// records of them.
     ///
     /// A log's first epoch is saved with the next checkpoint. A later one is saved once it has records: until then the next start,
     /// which begins an epoch of its own at the same offset, does not miss it, and ten thousand idle partitions write no files because
     /// of a restart.
     pub fn assign_epoch(&mut self, epoch: LeaderEpoch) {
+        if self.epochs.latest().is_some_and(|latest| latest > epoch) {
+            self.epochs_unsaved |= Arc::make_mut(&mut self.epochs).retract(epoch, self.log_end_offset);
+            self.publish();
+        }
         let (is_first, unsaved) = (self.epochs.latest().is_none(), self.epochs_unsaved);
         if self.note_epoch(epoch, self.log_end_offset) {
             self.epochs_unsaved = is_first || unsaved;
@@ -224,6 +230,7 @@ impl Log {
             end_position: self.end_position,
             segments: Arc::clone(&self.segments),
             epochs: Arc::clone(&self.epochs),
+            may_have_gaps: self.config.cleanup.compact,
         }
     }
 

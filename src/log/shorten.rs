@@ -178,12 +178,26 @@ impl Log {
     }
 
     /// How many segments a cut leaves, the log's end afterwards, and the bytes of the last one. For an offset behind the first one's base.
+    /// The log ends where the last batch does that is left: were it to end in a gap behind that, what belongs there would never be
+    /// fetched.
     fn place_of_cut(&self, offset: Offset) -> Result<(usize, Offset, u64), LogError> {
-        let keep = self.segments.partition_point(|segment| segment.base_offset() < offset).max(1);
-        let Some(last) = self.segments.get(keep - 1) else { return Ok((keep, offset, 0)) };
-        let bytes = if keep == self.segments.len() { self.end_position } else { last.bytes() };
-        let place = last.locate(offset, bytes)?;
-        Ok(place.map_or((keep, offset, bytes), |place| (keep, offset.min(place.base_offset), place.position)))
+        let mut keep = self.segments.partition_point(|segment| segment.base_offset() < offset).max(1);
+        loop {
+            let Some(last) = self.segments.get(keep - 1) else { return Ok((keep, offset, 0)) };
+            let bytes = if keep == self.segments.len() { self.end_position } else { last.bytes() };
+            let place = last.locate(offset, bytes)?;
+            let position = place.map_or(bytes, |place| place.position);
+            if position > 0 {
+                // Where nobody can tell, because of damage, no more is cut than was asked for.
+                let told = place.map_or(offset, |place| place.base_offset.min(offset));
+                let end = last.end_before(position)?.unwrap_or(told);
+                return Ok((keep, end.min(told), position));
+            }
+            if keep == 1 {
+                return Ok((keep, last.base_offset(), 0));
+            }
+            keep -= 1;
+        }
     }
 
     /// Takes everything away and goes on at `offset`, as a follower does whose leader's log begins behind this one's end. After an error

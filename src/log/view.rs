@@ -20,6 +20,8 @@ pub struct LogView {
     /// In ascending order, never empty; the last one is the one being written.
     pub segments: Arc<[Arc<Segment>]>,
     pub epochs: Arc<EpochTable>,
+    /// The topic is compacted: offsets may be missing between its batches. Anywhere else that is damage.
+    pub may_have_gaps: bool,
 }
 
 /// A region of a segment file that begins with a whole batch.
@@ -45,7 +47,8 @@ impl LogView {
     /// nothing. `None`: nothing to read there (yet).
     ///
     /// # Errors
-    /// `OffsetOutOfRange` when `from` is not between the log's start and end (both allowed).
+    /// `OffsetOutOfRange` when `from` is not between the log's start and end (both allowed); `Missing` where a reader would skip records
+    /// that nobody has compacted away.
     pub fn read(
         &self,
         from: Offset,
@@ -61,6 +64,9 @@ impl LogView {
             return Ok(None);
         }
         match self.find(from) {
+            Ok(found) if !self.may_have_gaps && found.is_none_or(|(_, place)| place.base_offset > from) => {
+                Err(ReadError::Missing(from))
+            }
             Ok(Some((at, place))) if place.base_offset < up_to => {
                 self.slice(at, place, bytes_max, up_to, min_one_batch)
             }

@@ -22,8 +22,13 @@ use crate::replica::partition_follow::{Files, FollowError};
 use crate::replica::partition_lead::Leading;
 use crate::replica::role::Role;
 
-/// Answers that cannot be used, for the same offset, before the leader is asked to look at its own copy.
+/// Answers that cannot be used, for the same offset, before the leader is asked to look at its own copy; and so many more before it is asked
+/// again.
 const BAD_ANSWERS_MAX: u32 = 2;
+const BAD_ANSWERS_MORE: u32 = 10;
+
+/// The first answer that cannot be used is told to the operator, and each so manieth of those that follow it: about one a minute.
+const BAD_ANSWERS_TOLD: u32 = 60;
 
 pub(super) type Key = (TopicId, PartitionIndex);
 
@@ -318,17 +323,18 @@ impl Partition {
         Some(cut)
     }
 
-    /// What the leader sent for the end of our log could not be used. Once is the network; twice is its disk.
-    pub(super) fn note_bad_answer(&self) {
+    /// What the leader sent for the end of our log could not be used. Once is the network; twice is its disk. Whether the operator should
+    /// hear of it.
+    pub(super) fn note_bad_answer(&self) -> bool {
         let end = self.view_if_open().map_or(0, |view| view.log_end_offset);
         let mut bad = self.damage.bad_answers.lock();
         let count = if bad.0 == end { bad.1.saturating_add(1) } else { 1 };
         *bad = (end, count);
-        if count >= BAD_ANSWERS_MAX {
-            bad.1 = 0;
-            drop(bad);
+        drop(bad);
+        if count == BAD_ANSWERS_MAX || count.is_multiple_of(BAD_ANSWERS_MORE) {
             self.common.concerns.add(Concern::LeaderSuspected(self.key()));
         }
+        count == 1 || count.is_multiple_of(BAD_ANSWERS_TOLD)
     }
 
     /// The log was opened and ends before what was on the device once. Called under the lock of `slot`, before anything is done as a

@@ -164,6 +164,67 @@ fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journa
     assert_eq!(partition.checkpoint().unwrap().1.high_watermark, 5);
 }
 
+/// A batch of one record of epoch `epoch`.
+fn record_of(offset: i64, epoch: i32) -> bytes::Bytes {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.push(1_700_000_000_000, None, Some(b"value"), &[]);
+    builder.finish(offset, epoch).into()
+}
+
+#[test]
+fn a_gap_in_what_the_leader_sends_is_not_taken_over_where_nothing_is_compacted() {
+    for compact in [false, true] {
+        let world = following();
+        let partition = world.partition(0);
+        let mut config = crate::metadata::config::LogConfig::clone(&partition.config());
+        config.cleanup.compact = compact;
+        partition.set_config(std::sync::Arc::new(config));
+        let sent = [records(10..11), records(12..14)].concat();
+        let taken = partition.append_as_follower(files(&world), 1, &sent, SAYS);
+        let end = partition.with_log(|log| log.log_end_offset()).unwrap();
+        if compact {
+            assert_eq!((taken.unwrap(), end), (14, 14));
+        } else {
+            assert!(matches!(taken, Err(FollowError::Misfit { offset: 12, .. })), "{taken:?}");
+            assert_eq!(end, 11, "what is before the gap was taken");
+        }
+        world.stop();
+    }
+}
+
+#[test]
+fn answers_that_cannot_be_used_are_told_of_once_in_a_while_and_make_the_leader_look() {
+    let world = following();
+    let partition = world.partition(0);
+    let concerns = &world.partitions.common().concerns;
+    concerns.take();
+    let (mut told, mut suspected) = (0, 0);
+    for _ in 0..120 {
+        told += u32::from(partition.note_bad_answer());
+        suspected += concerns.take().len();
+    }
+    assert_eq!((told, suspected), (3, 13));
+    partition.append_as_follower(files(&world), 1, &records(10..12), SAYS).unwrap();
+    assert!(partition.note_bad_answer(), "that is another place");
+    world.stop();
+}
+
+/// A bit of the leader epoch of the last batch has flipped, which is in no checksum's cover.
+#[test]
+fn a_copy_that_claims_a_later_epoch_than_its_leaders_is_cut_where_that_begins_and_goes_on() {
+    let world = following();
+    let partition = world.partition(0);
+    let bytes = record_of(10, 1 << 30);
+    let header = crate::records::BatchHeader::parse(&bytes).unwrap();
+    partition.with_log(|log| log.append_as_follower(&[header], &bytes)).unwrap().unwrap();
+    assert_eq!(partition.prepare_to_follow(files(&world), 1).unwrap(), Some(Repair::DropFrom(10)));
+    let position = partition.position(1).unwrap();
+    assert_eq!((position.fetch_offset, position.last_epoch), (10, 0));
+    assert_eq!(partition.prepare_to_follow(files(&world), 1).unwrap(), None);
+    partition.append_as_follower(files(&world), 1, &records(10..12), SAYS).unwrap();
+    world.stop();
+}
+
 /// Ten records a batch, as a leader of epoch 0 would send them.
 fn tens(batches: std::ops::Range<i64>) -> bytes::Bytes {
     let batch = |at: i64| {

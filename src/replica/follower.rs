@@ -32,6 +32,8 @@ pub struct LocalLog<'a> {
 pub enum Repair {
     /// Cut everything from this offset on.
     CutTo(Offset),
+    /// Cut everything from this offset on: it is damaged, and says that it is of epochs after the leader's.
+    DropFrom(Offset),
     /// Throw everything away and begin at this offset.
     RestartAt(Offset),
     /// There is nothing to throw away: begin at this offset, where the batch begins that the leader's log starts in.
@@ -94,6 +96,12 @@ impl LocalLog<'_> {
         (self.is_empty() && holds_end).then_some(Repair::BeginInside(base))
     }
 
+    /// The log says that it has records of an epoch in which nobody has led yet, so no leader could tell where that ended.
+    pub fn on_later_epochs(&self, leader_epoch: LeaderEpoch) -> Option<Repair> {
+        let later = self.epochs.entries().iter().find(|entry| entry.epoch > leader_epoch);
+        later.map(|entry| Repair::DropFrom(entry.start_offset))
+    }
+
     /// Whether the log holds records without knowing their epochs: nothing of it can be compared with a leader's.
     pub fn is_unknowable(&self) -> bool {
         !self.is_empty() && self.epochs.latest().is_none()
@@ -103,7 +111,7 @@ impl LocalLog<'_> {
 /// Why a batch of a leader's answer is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBatch {
-    #[error("it begins at offset {got}, expected {expected} or above")]
+    #[error("it begins at offset {got}, expected {expected}")]
     Offset { got: Offset, expected: Offset },
     #[error("it is of epoch {got}, which is not between {least} and {most}")]
     Epoch { got: LeaderEpoch, least: LeaderEpoch, most: LeaderEpoch },
@@ -111,17 +119,24 @@ pub enum BadBatch {
     Backwards,
 }
 
-/// Checks that a batch continues a log that ends at `end` with a record of `last_epoch`, under a leader of `leader_epoch`.
-pub fn check_batch(
-    header: &BatchHeader,
-    end: Offset,
-    last_epoch: LeaderEpoch,
-    leader_epoch: LeaderEpoch,
-) -> Result<(), BadBatch> {
+/// What a batch has to continue.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail {
+    /// Where the log ends.
+    pub end: Offset,
+    /// Of its last record.
+    pub last_epoch: LeaderEpoch,
+    /// Compaction has left gaps on the leader. A gap anywhere else is damage, or records that the leader has lost.
+    pub takes_gaps: bool,
+}
+
+/// Checks that a batch continues a log under a leader of `leader_epoch`.
+pub fn check_batch(header: &BatchHeader, tail: Tail, leader_epoch: LeaderEpoch) -> Result<(), BadBatch> {
+    let Tail { end, last_epoch, takes_gaps } = tail;
     if header.last_offset_delta < 0 {
         return Err(BadBatch::Backwards);
     }
-    if header.base_offset < end {
+    if header.base_offset < end || (header.base_offset > end && !takes_gaps) {
         return Err(BadBatch::Offset { got: header.base_offset, expected: end });
     }
     let got = header.partition_leader_epoch;

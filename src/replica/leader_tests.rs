@@ -2,7 +2,7 @@
 
 use crate::base::{BrokerId, Offset};
 use crate::log::EpochTable;
-use crate::replica::follower::{LocalLog, Repair, check_batch};
+use crate::replica::follower::{LocalLog, Repair, Tail, check_batch};
 use crate::replica::leader::{Assignment, FollowerFetch, Leader, Moment, NotCounted, Rules};
 
 const LAG: u64 = 100;
@@ -233,6 +233,17 @@ fn an_empty_log_begins_where_the_batch_does_that_it_ends_in() {
 }
 
 #[test]
+fn records_of_epochs_after_the_leaders_are_damage() {
+    let later = |epoch| {
+        let table = epochs(&[(0, 0), (3, 5), (7, 8), (1 << 30, 9)]);
+        LocalLog { start: 0, end: 10, epochs: &table }.on_later_epochs(epoch)
+    };
+    assert_eq!(later(1 << 30), None);
+    assert_eq!(later(7), Some(Repair::DropFrom(9)));
+    assert_eq!(later(6), Some(Repair::DropFrom(8)));
+}
+
+#[test]
 fn an_empty_log_says_no_epoch() {
     let table = epochs(&[(3, 5)]);
     assert_eq!(LocalLog { start: 5, end: 5, epochs: &table }.position().last_epoch, -1);
@@ -247,11 +258,14 @@ fn batches_continue_the_log_in_offset_and_epoch() {
         builder.push(0, None, Some(b"v"), &[]);
         BatchHeader::parse(&builder.finish(offset, epoch)).unwrap()
     };
-    assert_eq!(check_batch(&batch(5, 2), 5, 2, 3), Ok(()));
-    assert_eq!(check_batch(&batch(7, 3), 5, 2, 3), Ok(()), "compaction leaves gaps");
-    assert!(check_batch(&batch(4, 2), 5, 2, 3).is_err());
-    assert!(check_batch(&batch(5, 1), 5, 2, 3).is_err(), "epochs do not go back");
-    assert!(check_batch(&batch(5, 4), 5, 2, 3).is_err(), "no leader writes a later epoch than its own");
+    for takes_gaps in [false, true] {
+        let check = |offset, epoch| check_batch(&batch(offset, epoch), Tail { end: 5, last_epoch: 2, takes_gaps }, 3);
+        assert_eq!(check(5, 2), Ok(()));
+        assert_eq!(check(7, 3).is_ok(), takes_gaps, "only compaction leaves gaps");
+        assert!(check(4, 2).is_err());
+        assert!(check(5, 1).is_err(), "epochs do not go back");
+        assert!(check(5, 4).is_err(), "no leader writes a later epoch than its own");
+    }
 }
 
 #[test]

@@ -259,7 +259,8 @@ impl World {
             let (epoch, end_offset) = self.nodes[leader].epochs.end_offset(position.last_epoch, end);
             if epoch < position.last_epoch || end_offset < position.fetch_offset {
                 let repair = self.local(follower).on_divergence(epoch, end_offset);
-                let (Repair::CutTo(to) | Repair::RestartAt(to) | Repair::BeginInside(to)) = repair;
+                let (Repair::CutTo(to) | Repair::DropFrom(to) | Repair::RestartAt(to) | Repair::BeginInside(to)) =
+                    repair;
                 return self.cut(follower, to);
             }
         }

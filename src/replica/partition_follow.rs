@@ -8,7 +8,7 @@ use crate::base::{LeaderEpoch, Offset};
 use crate::log::{AppendError, Log, LogError};
 use crate::records::{BatchHeader, Batches, crc_is_valid};
 use crate::replica::error::PartitionError;
-use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, check_batch};
+use crate::replica::follower::{BadBatch, LocalLog, Position, Repair, Tail, check_batch};
 use crate::replica::lanes::Flusher;
 use crate::replica::partition::Partition;
 use crate::replica::partitions::Partitions;
@@ -105,7 +105,8 @@ impl Partition {
     fn begin_inside(&self, files: Files<'_>, epoch: LeaderEpoch, first: &BatchHeader) -> Result<(), FollowError> {
         let is_below = self.view_if_open().is_some_and(|view| first.base_offset < view.log_end_offset);
         // What would not be written anyway changes nothing.
-        if is_below && check_batch(first, first.base_offset, NO_LEADER_EPOCH, epoch).is_ok() {
+        let tail = Tail { end: first.base_offset, last_epoch: NO_LEADER_EPOCH, takes_gaps: false };
+        if is_below && check_batch(first, tail, epoch).is_ok() {
             self.repair(files, epoch, |log| log.on_first_batch(first))?;
         }
         Ok(())
@@ -118,20 +119,38 @@ impl Partition {
     fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &[u8]) -> Result<(), FollowError> {
         self.check_room()?;
         let appended = self.as_follower(epoch, |log| {
-            let (mut end, mut last_epoch) = (log.log_end_offset(), log.latest_epoch().unwrap_or(NO_LEADER_EPOCH));
+            let mut tail = Tail {
+                end: log.log_end_offset(),
+                last_epoch: log.latest_epoch().unwrap_or(NO_LEADER_EPOCH),
+                takes_gaps: log.config().cleanup.compact,
+            };
+            let mut fitting = 0;
+            let mut misfit = None;
             for header in headers {
-                check_batch(header, end, last_epoch, epoch)
-                    .map_err(|reason| FollowError::Misfit { offset: header.base_offset, reason })?;
-                (end, last_epoch) = (header.next_offset(), header.partition_leader_epoch);
+                if let Err(reason) = check_batch(header, tail, epoch) {
+                    misfit = Some(FollowError::Misfit { offset: header.base_offset, reason });
+                    break;
+                }
+                (tail.end, tail.last_epoch) = (header.next_offset(), header.partition_leader_epoch);
+                fitting += 1;
             }
-            log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))
+            // What is before one that does not fit is as good as ever, and then the leader is asked for exactly that one.
+            let headers = headers.get(..fitting).unwrap_or_default();
+            if !headers.is_empty() {
+                let whole: usize = headers.iter().map(BatchHeader::size_bytes).sum();
+                let bytes = bytes.get(..whole).unwrap_or_default();
+                log.append_as_follower(headers, bytes).map_err(|error| FollowError::Partition(error.into()))?;
+            }
+            Ok((fitting > 0, misfit))
         })?;
         if let Err(FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))) = &appended {
             self.note_storage(error);
         }
-        appended?;
-        self.mark_dirty();
-        Ok(())
+        let (is_longer, misfit) = appended?;
+        if is_longer {
+            self.mark_dirty();
+        }
+        misfit.map_or(Ok(()), Err)
     }
 
     /// The leader's high watermark holds here too, up to this log's end, and so does its log's start.
@@ -189,7 +208,7 @@ impl Partition {
         self.repair(files, epoch, |log| log.on_out_of_range(leader_start))
     }
 
-    /// Before the first fetch from a leader of `epoch`: throws away a log that cannot be compared with a leader's. Blocks.
+    /// Before the first fetch from a leader of `epoch`: throws away what cannot be compared with a leader's log. Blocks.
     pub(super) fn prepare_to_follow(
         &self,
         files: Files<'_>,
@@ -201,7 +220,10 @@ impl Partition {
             return self
                 .repair(files, epoch, |log| (log.end > high_watermark).then_some(Repair::CutTo(high_watermark)));
         }
-        self.repair(files, epoch, |log| log.is_unknowable().then_some(Repair::RestartAt(log.start)))
+        self.repair(files, epoch, |log| {
+            let unknowable = || log.is_unknowable().then_some(Repair::RestartAt(log.start));
+            log.on_later_epochs(epoch).or_else(unknowable)
+        })
     }
 
     /// The flush journal may hold bytes that are about to be cut, and would write them again after a crash. So it is emptied first, and
@@ -216,7 +238,7 @@ impl Partition {
         let chosen = self.as_follower(epoch, |log| -> Result<_, LogError> {
             let Some(repair) = choose(local(log)) else { return Ok(None) };
             let end = match repair {
-                Repair::CutTo(offset) => log.end_when_cut_at(offset)?,
+                Repair::CutTo(offset) | Repair::DropFrom(offset) => log.end_when_cut_at(offset)?,
                 Repair::RestartAt(offset) | Repair::BeginInside(offset) => offset,
             };
             Ok(Some((repair, end, self.begin_cut(end))))
@@ -250,7 +272,7 @@ impl Partition {
     fn cut(&self, log: &mut Log, epoch: LeaderEpoch, repair: Repair) -> Result<(), LogError> {
         let (before, committed) = (log.log_end_offset(), self.high_watermark());
         let cut = match repair {
-            Repair::CutTo(offset) => log.truncate_to(offset),
+            Repair::CutTo(offset) | Repair::DropFrom(offset) => log.truncate_to(offset),
             Repair::RestartAt(offset) | Repair::BeginInside(offset) => log.truncate_fully_and_start_at(offset),
         };
         // Also when it was interrupted: the log may end there all the same.
@@ -267,6 +289,17 @@ impl Partition {
                 log_end_offset_before = before,
                 log_end_offset = end,
                 "the leader's log starts inside a batch: this copy begins where that batch does"
+            );
+            return cut;
+        }
+        if let Repair::DropFrom(_) = repair {
+            tracing::warn!(
+                %partition,
+                leader_epoch = epoch,
+                log_end_offset_before = before,
+                log_end_offset = end,
+                "this copy is damaged: it claims records of a later epoch than its leader's; cut it there, and what belongs there is \
+                 fetched again"
             );
             return cut;
         }

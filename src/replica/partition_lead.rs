@@ -99,7 +99,12 @@ impl Partition {
     pub(super) fn begin_leading(&self, log: &mut Log) {
         let mut leading = self.leading.lock();
         if let Leading::Unopened(assignment) = &mut *leading {
-            log.assign_epoch(assignment.leader_epoch);
+            let (leader_epoch, latest) = (assignment.leader_epoch, log.latest_epoch());
+            if let Some(claimed) = latest.filter(|latest| *latest > leader_epoch) {
+                let partition = &self.identity.topic_partition;
+                tracing::warn!(%partition, leader_epoch, claimed, "this copy is damaged: it claims records of a later epoch than its own");
+            }
+            log.assign_epoch(leader_epoch);
             let at = self.moment(log.log_end_offset());
             let options = &self.common.options;
             let leader = Leader::begin(options.node_id, assignment.clone(), at, options.rules);

@@ -150,7 +150,8 @@ fn serve(partition: &Arc<Partition>, request: &FetchRequest) -> PartitionData {
     let answer = PartitionData::default()
         .with_high_watermark(partition.readable_below(&view))
         .with_log_start_offset(view.log_start_offset);
-    let read = view.read(offset, asked.partition_max_bytes as usize, view.log_end_offset, true).unwrap();
+    let read = view.read(offset, asked.partition_max_bytes as usize, view.log_end_offset, true);
+    let Ok(read) = read else { return refused(ErrorCode::KAFKA_STORAGE_ERROR) };
     match read {
         Some(slice) => {
             let mut bytes = vec![0; slice.len];

@@ -187,6 +187,22 @@ impl Segment {
         }
     }
 
+    /// The offset behind the last batch before byte `end`, where one ends; `None` when there is none, or what is there does not lead to
+    /// that byte.
+    pub(in crate::log) fn end_before(&self, end: u64) -> Result<Option<Offset>, LogError> {
+        let Some(before) = end.checked_sub(1) else { return Ok(None) };
+        let file = self.file()?;
+        let mut walk = HeaderWalk::new(&*file, self.batch_start_before(before)?, end);
+        let mut next_offset = None;
+        loop {
+            match walk.step().context("read", &self.path(LOG))? {
+                Found::Batch(header) => next_offset = Some(header.next_offset()),
+                Found::End => return Ok(next_offset),
+                Found::Broken(_) => return Ok(None),
+            }
+        }
+    }
+
     pub(super) fn batch_is_there(&self, entry: OffsetEntry) -> Result<bool, LogError> {
         let file = self.file()?;
         let end = file.len().context("read", &self.path(LOG))?;

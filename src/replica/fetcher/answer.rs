@@ -56,10 +56,14 @@ pub(super) fn take(part: &Part, files: Files<'_>) -> Taken {
             Taken::Failed
         }
         Err(error) => {
-            if matches!(error, FollowError::Corrupt { .. } | FollowError::Malformed(_)) {
-                part.partition.note_bad_answer();
+            let is_bad =
+                matches!(error, FollowError::Corrupt { .. } | FollowError::Malformed(_) | FollowError::Misfit { .. });
+            let partition = &part.partition.identity.topic_partition;
+            if is_bad && !part.partition.note_bad_answer() {
+                tracing::debug!(%partition, leader_epoch = part.epoch, %error, "still cannot take over what the leader sent");
+            } else {
+                tracing::warn!(%partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             }
-            tracing::warn!(partition = %part.partition.identity.topic_partition, leader_epoch = part.epoch, %error, "cannot take over what the leader sent; trying again");
             Taken::Failed
         }
     }

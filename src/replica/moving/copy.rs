@@ -48,7 +48,10 @@ impl Partition {
         if moving.is_cut {
             return Ok(Step { copied_bytes: 0, is_cut: true, caught_up: false, targets: None });
         }
-        let copied_bytes = copy_piece(log, &view, self.piece_bytes_max())?;
+        let copied_bytes = copy_piece(log, &view, self.piece_bytes_max()).map_err(|error| match error {
+            MoveError::Impossible(_) if self.cuts.load(Ordering::SeqCst) != cuts => MoveError::Changed,
+            error => error,
+        })?;
         moving.unsynced_bytes += copied_bytes;
         let caught_up = log.log_end_offset() >= view.log_end_offset;
         let is_due = moving.unsynced_bytes >= UNSYNCED_BYTES_MAX || (caught_up && moving.unsynced_bytes > 0);
@@ -127,6 +130,7 @@ fn copy_records(log: &mut Log, view: &LogView, bytes_max: usize) -> Result<usize
         Ok(Some(slice)) => slice,
         Ok(None) => return Ok(0),
         Err(ReadError::OffsetOutOfRange { .. }) => return Err(MoveError::Changed),
+        Err(error @ ReadError::Missing(_)) => return Err(MoveError::Impossible(error.to_string())),
         Err(ReadError::Storage(error)) => return Err(MoveError::Source(error)),
     };
     let bytes = read(&slice)?;

@@ -273,7 +273,7 @@ impl Scene {
 
 #[tokio::test]
 async fn a_damaged_follower_leaves_the_set_and_is_fetched_again_from_the_damage() {
-    for byte in [3, 9, 20, 70] {
+    for byte in [3, 6, 9, 12, 15, 20, 70] {
         let mut scene = Scene::new().await;
         scene.flip(2, 17, byte);
         scene.scrub(2).await;
@@ -303,6 +303,15 @@ async fn a_damaged_leader_hands_over_and_is_fetched_again() {
 
 #[tokio::test]
 async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
+    for byte in [70, 12, 15, 6] {
+        a_leader_finds_out_why(17, byte).await;
+    }
+    // What a consumer would read behind a gap.
+    a_leader_finds_out_why(RECORDS as Offset - 1, 6).await;
+}
+
+/// Node 3 comes back without most of its copy, and in the leader's a bit of the batch with `damaged` has flipped.
+async fn a_leader_finds_out_why(damaged: Offset, byte: u64) {
     let mut scene = Scene::new().await;
     *scene.controller.frozen.lock() = true;
     scene.cluster.wires.cut.lock().push(3);
@@ -318,7 +327,7 @@ async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
         state.isr = vec![1, 2];
         state.leader_epoch += 1;
     });
-    scene.flip(1, 17, 70);
+    scene.flip(1, damaged, byte);
     scene.cluster.wires.cut.lock().clear();
     *scene.controller.frozen.lock() = false;
     scene.until_whole().await;
@@ -399,10 +408,15 @@ async fn a_tail_that_was_damaged_when_the_power_went_is_fetched_again() {
 
 /// Node 1 stops cleanly, and its last batches are not there any more when it comes back.
 async fn come_back_without_the_end(scene: &mut Scene) {
+    come_back_with(scene, RECORDS as i64 - 2, 16).await;
+}
+
+/// Node 1 stops cleanly, and comes back with another bit in that byte of the batch with `offset`.
+async fn come_back_with(scene: &mut Scene, offset: Offset, byte: u64) {
     // Else the start writes the sound bytes again.
     let (flusher, partition) = (scene.cluster.node(1).flusher.clone(), scene.cluster.node(1).partition());
     assert!(task::blocking(move || flusher.empty_journal(partition.log_dir())).await);
-    scene.flip(1, RECORDS as i64 - 2, 16);
+    scene.flip(1, offset, byte);
     let closed = scene.cluster.node(1).partitions.clone();
     task::blocking(move || closed.close(1).unwrap()).await;
     scene.cluster.crash(1, Crash::Process).await;
@@ -423,6 +437,21 @@ async fn a_log_that_lost_its_end_does_not_lead_while_another_has_it() {
     *scene.controller.frozen.lock() = false;
     scene.until_whole().await;
     scene.stop().await;
+}
+
+/// The base offset and the count of its last batch are further on than they were, or its epoch is: nobody reads records that are not
+/// there, and none is lost anywhere.
+#[tokio::test]
+async fn a_last_batch_that_claims_to_be_another_one_after_a_clean_stop_is_fetched_again() {
+    for byte in [4, 6, 12, 14, 15, 24, 25] {
+        let mut scene = Scene::new().await;
+        come_back_with(&mut scene, RECORDS as Offset - 1, byte).await;
+        scene.scrub(1).await;
+        scene.until_whole().await;
+        let leader = scene.controller.state.lock().leader;
+        assert_eq!(scene.cluster.produce(leader, "after", PATIENCE).await, Ok(()));
+        scene.stop().await;
+    }
 }
 
 #[tokio::test]
