@@ -10,7 +10,11 @@ use crate::base::TopicId;
 use crate::host::Disk;
 use crate::host::disk::{read_file, write_file_atomically};
 
-/// The topic id of the directory; `None` without the file.
+/// Characters of a damaged file that are shown.
+const SHOWN_MAX: usize = 64;
+
+/// The topic id of the directory; `None` without the file, and when that says nothing, as after a power cut or a damage of the device: whose
+/// directory it is follows from its name then, as it does without the file.
 pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<TopicId>, LogError> {
     let path = dir.join(PARTITION_METADATA);
     let content = match read_file(disk, &path) {
@@ -19,10 +23,12 @@ pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<TopicId>, LogError> {
         Err(error) => return Err(error).context("read", &path),
     };
     let text = String::from_utf8_lossy(&content);
-    match parse(&text) {
-        Some(id) => Ok(Some(id)),
-        None => Err(LogError::Corrupt { path, position: 0, reason: format!("no topic id in {text:?}") }),
+    let found = parse(&text);
+    if found.is_none() {
+        let shown: String = text.chars().take(SHOWN_MAX).collect();
+        tracing::warn!(path = %path.display(), "no topic id in {shown:?}: the file counts as missing and is written again");
     }
+    Ok(found)
 }
 
 fn parse(text: &str) -> Option<TopicId> {

@@ -48,6 +48,12 @@ impl Checkpoints {
     }
 }
 
+/// Writes `log-start-offset-checkpoint` alone.
+pub fn save_log_starts(disk: &dyn Disk, log_dir: &Path, offsets: &Offsets) -> Result<(), LogError> {
+    let offsets = offsets.iter().map(|(partition, offset)| (partition, *offset));
+    checkpoints::write_offsets(disk, log_dir, LOG_START_OFFSETS, offsets)
+}
+
 /// Writes `replication-offset-checkpoint`.
 pub fn save_high_watermarks(disk: &dyn Disk, log_dir: &Path, offsets: &Offsets) -> Result<(), LogError> {
     let offsets = offsets.iter().map(|(partition, offset)| (partition, *offset));

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::durability_tests::{LOG_DIR, World, image_of, image_on};
 use super::flusher::{Rounds, targets};
+use super::partition::Slot;
 use super::*;
 use crate::base::{Offset, TopicId};
 use crate::host::disk::read_file;
@@ -243,15 +244,34 @@ async fn a_directory_that_could_not_be_renamed_at_the_deletion_is_set_aside_when
 async fn an_offline_partition_keeps_its_checkpoint_and_the_stop_is_not_called_clean() {
     let world = new_world();
     world.write_and_checkpoint().await;
-    let metadata = Path::new(LOG_DIR).join("t-0/partition.metadata");
-    world.sim.disk.corrupt(&metadata, |bytes| bytes.truncate(3)).unwrap();
     let world = world.die(&image_of(1, 0));
-    assert!(world.partition(0).view().is_err());
+    let partition = world.partition(0);
+    {
+        let mut slot = partition.slot.lock();
+        let Slot::Unopened(checkpointed) = *slot else { panic!("nobody has opened it") };
+        *slot = Slot::Offline("it cannot be opened".into(), checkpointed);
+    }
+    assert!(partition.view().is_err());
     world.partitions.save_checkpoints();
     assert!(world.is_remembered());
     world.partitions.close(1).unwrap();
     assert!(world.is_remembered());
     assert!(!world.sim.disk.exists(&Path::new(LOG_DIR).join(CLEAN_SHUTDOWN)));
+}
+
+#[tokio::test]
+async fn a_directory_that_does_not_say_whose_it_is_belongs_to_the_topic_of_its_name() {
+    let metadata = Path::new(LOG_DIR).join("t-0/partition.metadata");
+    for damage in [b"".as_slice(), &[0; 43], b"version: 0\ntopic_id: junk", b"version: 7\n", &[255; 500]] {
+        let world = new_world();
+        world.write_and_checkpoint().await;
+        let whole = read_file(&*world.sim.disk, &metadata).unwrap();
+        world.sim.disk.corrupt(&metadata, |bytes| *bytes = damage.to_vec()).unwrap();
+        let world = world.die(&image_of(1, 0));
+        assert_eq!(world.span(), (9, 10), "{damage:?}");
+        assert_eq!(read_file(&*world.sim.disk, &metadata).unwrap(), whole, "it is written again");
+        assert_eq!(world.dirs(), ["t-0"]);
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -17,6 +17,7 @@ use crate::base::{Offset, TopicPartition};
 use crate::replica::checkpoints::Checkpoints;
 use crate::replica::dir_health::DirHealth;
 use crate::replica::partition::Checkpointed;
+use crate::replica::reserve::Reserve;
 
 /// Wishes for partitions that are not here yet; more are not remembered.
 const WISHES_MAX: usize = 10_000;
@@ -36,6 +37,8 @@ pub struct LogDir {
     pub(super) checkpointed: Mutex<HashMap<TopicPartition, Checkpointed>>,
     /// What the checkpoint files say now.
     pub(super) saved: Mutex<Checkpoints>,
+    /// The last try to write the logs' recovery points and starts failed, and was told of.
+    pub(super) is_unsaved: AtomicBool,
 }
 
 /// A directory as the start found it.
@@ -53,6 +56,8 @@ pub struct LogDirs {
     /// Where a partition shall be made that is not here yet (AlterReplicaLogDirs).
     wishes: Mutex<HashMap<TopicPartition, usize>>,
     failures: Arc<watch::Sender<usize>>,
+    /// Room that is kept on the metadata's disk.
+    reserve: Option<Arc<Reserve>>,
 }
 
 impl LogDirs {
@@ -63,7 +68,17 @@ impl LogDirs {
         let all: Vec<_> = dirs.map(|(index, found)| Arc::new(LogDir::new(index, found, failures.clone()))).collect();
         let first = all.first().cloned();
         let first = first.unwrap_or_else(|| Arc::new(LogDir::new(0, FoundDir::nowhere(), failures.clone())));
-        LogDirs { first, all, missing, wishes: Mutex::default(), failures }
+        LogDirs { first, all, missing, wishes: Mutex::default(), failures, reserve: None }
+    }
+
+    /// Nothing is written that the metadata needs the room for.
+    pub fn with_reserve(self, reserve: Arc<Reserve>) -> LogDirs {
+        LogDirs { reserve: Some(reserve), ..self }
+    }
+
+    /// Whether records must not be written to this directory now.
+    pub(super) fn hold_back(&self, dir: &LogDir) -> bool {
+        self.reserve.as_ref().is_some_and(|reserve| reserve.holds_back(&dir.path))
     }
 
     /// A node with one directory.
@@ -170,6 +185,7 @@ impl LogDir {
             replicas: AtomicUsize::new(0),
             checkpointed: Mutex::new(by_partition(&checkpoints)),
             saved: Mutex::new(Checkpoints { clean_shutdown: false, ..checkpoints }),
+            is_unsaved: AtomicBool::new(false),
         }
     }
 
@@ -190,6 +206,8 @@ impl LogDir {
 fn by_partition(checkpoints: &Checkpoints) -> HashMap<TopicPartition, Checkpointed> {
     let offset = |offsets: &crate::log::checkpoints::Offsets, name| -> Option<Offset> { offsets.get(name).copied() };
     let known = checkpoints.recovery_points.keys().chain(checkpoints.high_watermarks.keys());
+    // Starts are also written by themselves.
+    let known = known.chain(checkpoints.log_start_offsets.keys());
     known
         .map(|name| {
             let checkpointed = Checkpointed {

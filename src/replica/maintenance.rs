@@ -177,8 +177,10 @@ impl Maintenance {
         rounds.pause = if more { Duration::ZERO } else { TICK };
         self.remove_deleted_segments();
         let settled = rounds.tail.step(&self.partitions, &self.flusher);
-        if settled || rounds.checkpoint.is_now(now) || self.partitions.take_starts_moved() {
+        if settled || rounds.checkpoint.is_now(now) {
             self.save_checkpoints();
+        } else if self.partitions.take_starts_moved() {
+            self.partitions.save_checkpoints();
         }
         self.telemetry.upkeep(now);
     }
@@ -254,6 +256,7 @@ impl Maintenance {
                         "retention removed segments"
                     );
                     partition.waiters.wake_all();
+                    self.partitions.note_start_moved();
                 }
                 Some(Err(error)) => {
                     tracing::error!(partition = %partition.identity.topic_partition, %error, "retention failed; trying again later");

@@ -9,7 +9,7 @@
 //! | `partitions` | the table |
 //! | `fetcher/`, `isr` | drivers: fetching from leaders, proposing in-sync sets |
 //! | `log_dirs`, `stock`, `moving/` | the directories, where a replica lies, its way from one to another |
-//! | `lanes`, `flusher`, `journal/`, `maintenance` | the disks |
+//! | `lanes`, `flusher`, `journal/`, `maintenance`, `reserve` | the disks |
 //! | `scrub`, `damage`, `rebuild` | looking for copies that are not what was written, knowing of them, making them whole |
 
 mod ack;
@@ -47,6 +47,7 @@ mod partitions;
 mod rebuild;
 #[cfg(test)]
 mod replication_tests;
+mod reserve;
 mod role;
 mod scrub;
 mod stock;
@@ -73,7 +74,8 @@ pub use partition::{Checkpointed, Partition};
 pub use partition_follow::{FollowError, LeaderSays};
 pub use partitions::{ConfigSource, Partitions, TopicReplicas};
 pub use rebuild::{CareFailed, CopyCare, GiveUpAnswers, GivenUp, Rebuilder};
+pub use reserve::Reserve;
 pub use role::{ReplicaOptions, Role};
 pub use scrub::{ScrubOptions, Scrubber};
-pub use sync_wait::{SyncWait, Unanswered};
+pub use sync_wait::{SyncWait, Unanswered, sync_up_to};
 pub use waiter::{Waiter, Waiters};

@@ -97,6 +97,8 @@ pub struct Partition {
     pub(super) unjournaled: AtomicUsize,
     /// Where they will cut it: what the checkpoint files may say at most. Changes under the lock of `slot`.
     pub(super) cutting_to: AtomicI64,
+    /// Where the log begins, as its directory's checkpoint file says.
+    pub(super) start_kept: AtomicI64,
     /// How often the log was cut. Changes under the lock of `slot`.
     pub(super) cuts: AtomicU64,
     pub(super) damage: DamageMark,
@@ -122,6 +124,10 @@ impl Partition {
         config: Arc<LogConfig>,
         slot: Slot,
     ) -> Partition {
+        let start_kept = match &slot {
+            Slot::Unopened(checkpointed) => checkpointed.log_start_offset.unwrap_or(0),
+            Slot::Open(_) | Slot::Offline(..) | Slot::Missing(_) | Slot::Retired => 0,
+        };
         Partition {
             identity,
             env,
@@ -147,6 +153,7 @@ impl Partition {
             journaled: AtomicUsize::new(0),
             unjournaled: AtomicUsize::new(0),
             cutting_to: AtomicI64::new(Offset::MAX),
+            start_kept: AtomicI64::new(start_kept),
             cuts: AtomicU64::new(0),
             damage: DamageMark::default(),
             durable_below: AtomicI64::new(0),
@@ -195,6 +202,7 @@ impl Partition {
 
     /// Appends one validated batch of a client. `acks_all` refuses it while too few replicas are in sync.
     pub fn append(&self, batch: &NewBatch<'_>, acks_all: bool) -> Result<Appended, PartitionError> {
+        self.check_room()?;
         let mut slot = self.slot.lock();
         let epoch = self.leader_epoch();
         if epoch == NO_LEADER_EPOCH {

@@ -117,6 +117,7 @@ impl Partition {
     }
 
     fn append_chunk(&self, epoch: LeaderEpoch, headers: &[BatchHeader], bytes: &[u8]) -> Result<(), FollowError> {
+        self.check_room()?;
         let appended = self.as_follower(epoch, |log| {
             let mut tail = Tail {
                 end: log.log_end_offset(),

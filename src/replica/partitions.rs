@@ -1,6 +1,7 @@
 //! All partitions of this node, found by name or id, kept in step with the metadata image.
 
 mod keeping;
+mod starts;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -404,8 +405,8 @@ impl Partitions {
         dir.with_file_name(retired_dir_name(&topic_partition.dir_name(), &unique))
     }
 
-    /// A log's start moved by request: the checkpoint must say so soon.
-    pub fn note_start_moved(&self) {
+    /// A log's start moved, or could not be written: the checkpoint must say so soon.
+    pub(super) fn note_start_moved(&self) {
         self.starts_moved.store(true, Ordering::Release);
     }
 

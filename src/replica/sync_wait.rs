@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::base::Offset;
 use crate::host::task;
 use crate::log::Appended;
 use crate::replica::ack::{AckFailure, AckTicket};
@@ -59,6 +60,21 @@ impl SyncWait {
         let ticket = self.ticket.into_inner()?;
         let all_is_safe = ticket.seal() && ticket.has_succeeded();
         (!all_is_safe).then_some(Unanswered(ticket))
+    }
+}
+
+/// Waits until these logs are on the device up to these offsets, or are not known to become so: [`Partition::is_durable`] says which.
+pub async fn sync_up_to<'a>(flusher: &Flusher, ends: impl Iterator<Item = (&'a Arc<Partition>, Offset)>) {
+    let mut ticket = None;
+    for (partition, below) in ends.filter(|(partition, below)| !partition.is_durable(*below)) {
+        // All under one number: nobody asks the ticket how each of them ended.
+        partition.claim_synced(below, ticket.get_or_insert_with(AckTicket::new), 0);
+        flusher.request(partition);
+    }
+    if let Some(ticket) = ticket
+        && !ticket.seal()
+    {
+        ticket.wait().await;
     }
 }
 

@@ -22,8 +22,8 @@ use crate::host::Host;
 use crate::host::task::{self, Worker};
 use crate::log::{LogEnv, checkpoints};
 use crate::peer::{Myself, PeerIdentity, Peers};
-use crate::quorum::{Quorum, QuorumOptions};
-use crate::replica::{Flusher, Partitions};
+use crate::quorum::{self, Quorum, QuorumOptions};
+use crate::replica::{Flusher, Partitions, Reserve};
 use crate::server::bring_up::{BringUp, Progress};
 use crate::server::directories::{Directories, Guards};
 use crate::server::disks::Opened;
@@ -73,6 +73,8 @@ impl Node {
         let readiness = Arc::new(Readiness::new("starting"));
         let stopping = watch::Sender::new(false);
         let mut tasks = tokio::task::JoinSet::new();
+        let reserve = Arc::new(Reserve::find(host.disk.clone(), &directories.metadata.path, quorum::DIRECTORY));
+        task::spawn_into(&mut tasks, until_stopped(reserve.clone().keep(), stopping.subscribe()));
         let http_address = open_http(&host, &settings, &telemetry, &readiness, &stopping, &mut tasks).await?;
         let listeners = roles::bind_all(&host, &settings, &telemetry)?;
 
@@ -100,7 +102,7 @@ impl Node {
         let Opened { dirs, journals, was_clean } = disks::open(&host, &directories, settings.flush.policy)?;
         let partitions = Arc::new(Partitions::new(
             LogEnv::new(host.clone(), DescriptorShares::of_this_process().files_max),
-            dirs,
+            dirs.with_reserve(reserve),
             wiring::replica_options(&settings),
             wiring::config_source(&settings),
             telemetry.clone(),

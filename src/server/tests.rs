@@ -1,7 +1,9 @@
 //! Whole nodes in one thread, over a simulated network, simulated disks and a clock that jumps: everything but the machine is real.
 
 mod alone;
+mod deleting;
 mod forwarding;
+mod full;
 mod voters;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -7,13 +7,13 @@ use kafka_protocol::protocol::{Decodable, Encodable};
 use super::client::{AnswerError, NodeRequest};
 use super::extended::codec::{read_message, write_message};
 use super::messages::{
-    AddRaftVoterRequest, AddRaftVoterResponse, ElectLeadersRequest, ElectLeadersResponse, FindCoordinatorRequest,
-    FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest, InitProducerIdResponse,
-    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, ListOffsetsRequest,
-    ListOffsetsResponse, MetadataRequest, MetadataResponse, OffsetCommitRequest, OffsetCommitResponse,
-    OffsetFetchRequest, OffsetFetchResponse, ProduceRequest, ProduceResponse, RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse, SyncGroupRequest, SyncGroupResponse, UnregisterControllerRequest,
-    UnregisterControllerResponse,
+    AddRaftVoterRequest, AddRaftVoterResponse, DeleteRecordsRequest, DeleteRecordsResponse, ElectLeadersRequest,
+    ElectLeadersResponse, FindCoordinatorRequest, FindCoordinatorResponse, HeartbeatRequest, HeartbeatResponse,
+    InitProducerIdRequest, InitProducerIdResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
+    LeaveGroupResponse, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest, MetadataResponse,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, ProduceRequest,
+    ProduceResponse, RemoveRaftVoterRequest, RemoveRaftVoterResponse, SyncGroupRequest, SyncGroupResponse,
+    UnregisterControllerRequest, UnregisterControllerResponse,
 };
 
 macro_rules! client_requests {
@@ -53,6 +53,7 @@ client_requests! {
     12 v 4 HeartbeatRequest -> HeartbeatResponse by write, read;
     13 v 5 LeaveGroupRequest -> LeaveGroupResponse by write, read;
     14 v 5 SyncGroupRequest -> SyncGroupResponse by write, read;
+    21 v 2 DeleteRecordsRequest -> DeleteRecordsResponse by write, read;
     22 v 5 InitProducerIdRequest -> InitProducerIdResponse by write, read;
     43 v 2 ElectLeadersRequest -> ElectLeadersResponse by write, read;
     80 v 0 AddRaftVoterRequest -> AddRaftVoterResponse by write_message, read_message;

@@ -189,6 +189,16 @@ impl State {
         sizes.sum()
     }
 
+    /// A directory that has no name any more gives its room back.
+    fn empty(&mut self, dir: usize) {
+        let mut left = vec![dir];
+        while let Some(id) = left.pop() {
+            if let Some(Node::Dir(dir)) = self.nodes.get_mut(id) {
+                left.extend(std::mem::take(&mut dir.seen).into_values());
+            }
+        }
+    }
+
     fn room(&self) -> u64 {
         if self.capacity_bytes == u64::MAX { u64::MAX } else { self.capacity_bytes.saturating_sub(self.used_bytes()) }
     }
@@ -361,6 +371,7 @@ impl Disk for SimDisk {
         state.dir(id)?;
         state.atomic_change()?;
         state.dir(parent)?.seen.remove(&name);
+        state.empty(id);
         Ok(())
     }
 
@@ -619,6 +630,9 @@ mod tests {
         assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 0);
         disk.remove_file(Path::new("/d/a")).unwrap();
         assert_eq!(disk.space(Path::new("/d")).unwrap().free_bytes, 100);
+        create(&disk, "b", &[1; 90]);
+        disk.remove_dir_all(Path::new("/d")).unwrap();
+        assert_eq!(disk.space(Path::new("/")).unwrap().free_bytes, 100);
     }
 
     #[test]

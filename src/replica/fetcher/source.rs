@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 
 use crate::base::{BrokerId, ErrorCode, LeaderEpoch, MonotonicMs, TopicId};
 use crate::host::task;
-use crate::replica::ack::AckTicket;
 use crate::replica::flusher::FlushPolicy;
 use crate::replica::follower::Position;
 use crate::replica::partition::Partition;
 use crate::replica::role::{Gathered, Role};
+use crate::replica::sync_wait::sync_up_to;
 use crate::wire::messages::fetch_request::ReplicaState;
 use crate::wire::messages::{BrokerId as WireBrokerId, FetchRequest, FetchResponse};
 
@@ -120,6 +120,7 @@ impl Source {
         })
         .await;
         self.sync(found.iter().filter_map(|(_, partition, position)| Some((partition, (*position)?)))).await;
+        self.keep_starts(found.iter().map(|(_, partition, _)| partition)).await;
         for (key, partition, position) in found {
             match position.filter(|position| self.may_be_said(&partition, *position)) {
                 Some(position) => self.note_position(key, position),
@@ -160,7 +161,8 @@ impl Source {
             followed.paused_until <= now && (has_room || !followed.partition.counts_for_follower_quota())
         };
         let asks = self.partitions.iter().filter(|(_, followed)| may_ask(followed)).filter_map(|(key, followed)| {
-            let position = followed.position?;
+            let mut position = followed.position?;
+            position.log_start_offset = position.log_start_offset.min(followed.partition.kept_start());
             Some((*key, Ask { leader_epoch: followed.epoch, position, bytes_max }))
         });
         asks.collect()
@@ -298,6 +300,7 @@ impl Source {
             Taken::Gone | Taken::Failed => None,
         });
         self.sync(ends).await;
+        self.keep_starts(taken.iter().map(|(_, partition, _)| partition)).await;
         for (key, partition, taken) in taken {
             match taken {
                 Taken::At(position) if self.may_be_said(&partition, position) => self.note_progress(key, position),
@@ -321,16 +324,15 @@ impl Source {
         if !self.says_what_is_durable() {
             return;
         }
-        let mut ticket = None;
-        for (partition, position) in ends.filter(|(partition, at)| !partition.is_durable(at.fetch_offset)) {
-            // All under one number: nobody asks the ticket how each of them ended.
-            partition.claim_synced(position.fetch_offset, ticket.get_or_insert_with(AckTicket::new), 0);
-            self.around.flusher.request(partition);
-        }
-        if let Some(ticket) = ticket
-            && !ticket.seal()
-        {
-            ticket.wait().await;
+        sync_up_to(&self.around.flusher, ends.map(|(partition, at)| (partition, at.fetch_offset))).await;
+    }
+
+    /// Where a log begins is written down, too, before a fetch says so: the leader then tells clients that it is so everywhere.
+    async fn keep_starts<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
+        let moved: Vec<_> = partitions.filter(|partition| partition.wants_start_kept()).cloned().collect();
+        if !moved.is_empty() {
+            let around = self.around.clone();
+            task::blocking(move || around.partitions.keep_starts(&moved)).await;
         }
     }
 

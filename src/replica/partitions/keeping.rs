@@ -94,7 +94,7 @@ impl Partitions {
         self.save_points(dir, &mut saved, current) && self.save_watermarks(dir, &mut saved, current)
     }
 
-    fn each_working(&self, mut current: Vec<Checkpoints>, mut work: impl FnMut(&LogDir, &mut Checkpoints)) {
+    pub(super) fn each_working(&self, mut current: Vec<Checkpoints>, mut work: impl FnMut(&LogDir, &mut Checkpoints)) {
         for (dir, current) in self.dirs.iter().zip(&mut current) {
             if dir.health.failure().is_none() {
                 work(dir, current);
@@ -104,18 +104,17 @@ impl Partitions {
 
     fn save_points(&self, dir: &LogDir, saved: &mut Checkpoints, current: &mut Checkpoints) -> bool {
         if current.recovery_points == saved.recovery_points && current.log_start_offsets == saved.log_start_offsets {
+            self.note_saved(dir, &saved.log_start_offsets);
             return true;
         }
         match current.save(self.disk(), &dir.path) {
             Ok(()) => {
                 saved.recovery_points = std::mem::take(&mut current.recovery_points);
                 saved.log_start_offsets = std::mem::take(&mut current.log_start_offsets);
+                self.note_saved(dir, &saved.log_start_offsets);
                 true
             }
-            Err(error) => {
-                tracing::error!(%error, "cannot write the checkpoint files; recovery would take longer");
-                false
-            }
+            Err(error) => self.note_unsaved(dir, &error),
         }
     }
 
@@ -306,7 +305,7 @@ impl Partitions {
     }
 
     /// What each directory's checkpoint files should say now, in the order of the directories.
-    fn checkpoints_of(&self, table: &Table) -> Vec<Checkpoints> {
+    pub(super) fn checkpoints_of(&self, table: &Table) -> Vec<Checkpoints> {
         let mut all = vec![Checkpoints::default(); self.dirs.iter().count()];
         for topic in table.by_name.values() {
             for (partition, state) in topic.partitions.iter().zip(&topic.source.partitions) {

@@ -1,6 +1,8 @@
 //! The leader's log starts inside a batch, as after a DeleteRecords: copies that are made then hold that batch whole, start where the
 //! leader's log does, and are as good as the others.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 
 /// Of a batch.
@@ -146,5 +148,45 @@ async fn a_first_batch_that_is_damaged_on_the_way_is_asked_for_again() {
     cluster.until_span(3, (25, 50)).await;
     assert!(!*cluster.wires.corrupt.lock(), "something was corrupted");
     assert_eq!(cluster.node(3).values(), cluster.node(1).values());
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_follower_says_of_its_start_outlives_its_crash() {
+    for how in [Crash::Process, Crash::PowerLosesAll] {
+        let mut cluster = Cluster::new();
+        cluster.fill(1, 50);
+        cluster.until("it is committed", |cluster| cluster.node(1).partition().high_watermark() == 50).await;
+        cluster.delete_before(1, 25);
+        cluster.until("all say so", |cluster| cluster.node(1).partition().low_watermark() == 25).await;
+        cluster.wires.cut.lock().extend(NODES);
+        for id in [2, 3] {
+            cluster.crash(id, how).await;
+            cluster.tell(id);
+            assert_eq!(cluster.span(id), (25, 50), "{how:?}: without a word from the leader");
+        }
+        cluster.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_follower_that_cannot_write_its_start_does_not_say_it_and_goes_on() {
+    let cluster = Cluster::new();
+    cluster.fill(1, 50);
+    cluster.until("it is committed", |cluster| cluster.node(1).partition().high_watermark() == 50).await;
+    cluster.until_span(2, (0, 50)).await;
+    cluster.disk(2).set_capacity_bytes(0);
+    cluster.delete_before(1, 25);
+    cluster
+        .until("it was tried", |cluster| cluster.node(2).partition().log_dir().is_unsaved.load(Ordering::Relaxed))
+        .await;
+    cluster.until_span(3, (25, 50)).await;
+    assert_eq!(cluster.node(1).partition().low_watermark(), 0);
+    cluster.disk(2).set_capacity_bytes(u64::MAX);
+    cluster.fill(1, 60);
+    cluster.until_span(2, (25, 60)).await;
+    assert_eq!(cluster.node(1).partition().low_watermark(), 0, "the housekeeper has not come by yet");
+    cluster.node(2).partitions.save_checkpoints();
+    cluster.until("all say so", |cluster| cluster.node(1).partition().low_watermark() == 25).await;
     cluster.stop().await;
 }
