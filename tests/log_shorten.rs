@@ -369,6 +369,20 @@ fn the_end_of_a_segment_that_came_back_before_the_cut_was_synced_is_cut_again() 
 }
 
 #[test]
+fn damage_in_front_of_the_recovery_point_does_not_keep_a_log_shut() {
+    let mut bench = bench_with(None, None);
+    let mut log = bench.open();
+    fill(&mut log, 150);
+    log.flush().unwrap();
+    let second = log.view().segments[1].base_offset();
+    drop(log);
+    bench.crash(Crash::Process);
+    bench.sim.disk.corrupt(&bench.segment(0, "log"), |bytes| bytes[8..12].fill(0xff)).unwrap();
+    bench.sim.disk.remove_file(&bench.segment(0, "index")).ok();
+    assert_eq!(bench.open_from(second).0.log_end_offset(), 150);
+}
+
+#[test]
 fn a_cut_is_synced_by_the_next_flush_also_when_nothing_was_appended() {
     let mut bench = bench_with(None, None);
     let mut log = bench.open();

@@ -308,7 +308,12 @@ impl<'a> Opening<'a> {
         if end != self.how.recovery_point {
             return Ok(());
         }
-        if let Some(place) = before.locate(end, bytes)?.filter(|place| place.base_offset == end) {
+        let place = match before.locate(end, bytes) {
+            // Of old damage there nothing is known now; whoever reads it finds it.
+            Err(LogError::Corrupt { .. }) => return Ok(()),
+            place => place?,
+        };
+        if let Some(place) = place.filter(|place| place.base_offset == end) {
             before.truncate(end, place.position)?;
             self.recovery.truncated_bytes += bytes.saturating_sub(place.position);
             self.cut_unsynced = Some(before.base_offset());
