@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::Broker;
-use crate::api::data::fetch_session::{PartitionKey, Told, TopicKey, Wanted};
+use crate::api::data::fetch_session::{Besides, PartitionKey, Told, TopicKey, Wanted};
 use crate::api::data::{leader_hints, preferred_reads};
 use crate::api::errors;
 use crate::base::ids::{NO_BROKER, NO_LEADER_EPOCH, NO_OFFSET};
@@ -119,7 +119,14 @@ impl PartitionAnswer {
     }
 
     pub fn told(&self) -> Told {
-        Told { high_watermark: self.high_watermark, log_start_offset: self.log_start_offset, error: self.error }
+        let besides = if self.error.is_error() || self.diverging.is_some() {
+            Besides::Refusal
+        } else if self.preferred != NO_BROKER {
+            Besides::Redirection
+        } else {
+            Besides::Nothing
+        };
+        Told { high_watermark: self.high_watermark, log_start_offset: self.log_start_offset, besides }
     }
 
     pub fn into_reply(self, partition: PartitionIndex, read_committed: bool) -> PartitionReply {

@@ -66,10 +66,20 @@ pub struct Wanted {
 pub struct Told {
     pub high_watermark: Offset,
     pub log_start_offset: Offset,
-    pub error: ErrorCode,
+    pub besides: Besides,
 }
 
-const NOTHING_TOLD: Told = Told { high_watermark: -1, log_start_offset: -1, error: ErrorCode::NONE };
+/// What an answer says besides; all but nothing is told every time it is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Besides {
+    Nothing,
+    /// An error, or that the logs diverge. Whoever asked takes nothing else over from such an answer, so nothing else counts as told.
+    Refusal,
+    /// Another replica to read from.
+    Redirection,
+}
+
+const NOTHING_TOLD: Told = Told { high_watermark: -1, log_start_offset: -1, besides: Besides::Nothing };
 
 type SessionPartitions = IndexMap<PartitionKey, (Wanted, Told)>;
 
@@ -220,7 +230,15 @@ impl FetchSessions {
         }
         for (key, wanted) in request.wanted {
             match session.partitions.get_mut(&key) {
-                Some((known, _)) => *known = wanted,
+                Some((known, told)) => {
+                    // A follower drops what it is told in an epoch that is over for it, or could not be taken over; it says so by
+                    // naming the partition in another epoch, or with nothing more than before.
+                    let same_epoch = known.current_leader_epoch == wanted.current_leader_epoch;
+                    if request.is_replica && !(same_epoch && known.fetch_offset != wanted.fetch_offset) {
+                        *told = NOTHING_TOLD;
+                    }
+                    *known = wanted;
+                }
                 None => {
                     session.partitions.insert(key, (wanted, NOTHING_TOLD));
                 }
@@ -263,11 +281,10 @@ impl FetchSessions {
             .map(|(key, told, has_records)| {
                 let Some((_, before)) = session.partitions.get_mut(key) else { return true };
                 let news = *has_records
-                    || told.error.is_error()
+                    || told.besides != Besides::Nothing
                     || before.high_watermark != told.high_watermark
                     || before.log_start_offset != told.log_start_offset;
-                // An error is told every time it is met: it must not be taken for known once it is over.
-                *before = if told.error.is_error() { NOTHING_TOLD } else { *told };
+                *before = if told.besides == Besides::Refusal { NOTHING_TOLD } else { *told };
                 if *has_records {
                     moved.push(key);
                 }
@@ -374,7 +391,7 @@ mod tests {
     fn only_news_is_told() {
         let sessions = FetchSessions::new(10);
         let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
-        let told = Told { high_watermark: 5, log_start_offset: 0, error: ErrorCode::NONE };
+        let told = Told { high_watermark: 5, log_start_offset: 0, besides: Besides::Nothing };
         assert_eq!(sessions.news(7, &[(key(0), told, false)], false), [true]);
         assert_eq!(sessions.news(7, &[(key(0), told, false)], true), [false]);
         assert_eq!(sessions.news(7, &[(key(0), told, true)], true), [true]);
@@ -383,12 +400,48 @@ mod tests {
     }
 
     #[test]
+    fn a_follower_that_names_a_partition_again_is_told_again() {
+        let ask = |id, epoch, leader_epoch, fetch_offset| {
+            let wanted = Wanted { current_leader_epoch: leader_epoch, ..wanted(fetch_offset) };
+            SessionRequest { is_replica: true, wanted: vec![(key(0), wanted)], ..request(id, epoch, &[]) }
+        };
+        let sessions = FetchSessions::new(10);
+        let told = Told { high_watermark: 5, log_start_offset: 0, besides: Besides::Nothing };
+        let _ = sessions.resolve(ask(0, 0, 1, 4), 7, 0);
+        assert_eq!(sessions.news(7, &[(key(0), told, false)], false), [true]);
+        for (leader_epoch, fetch_offset, is_told) in
+            [(1, 5, false), (3, 5, true), (3, 6, false), (3, 6, true), (4, 8, true)]
+        {
+            let session = sessions.sessions.lock()[&7].next_epoch;
+            let resolved = sessions.resolve(ask(7, session, leader_epoch, fetch_offset), 0, 0).unwrap();
+            let known = if is_told { NO_OFFSET } else { 5 };
+            assert_eq!(resolved.partitions[0].1.told_high_watermark, known, "it is answered at once, or not");
+            assert_eq!(sessions.news(7, &[(key(0), told, false)], true), [is_told]);
+            assert_eq!(sessions.news(7, &[(key(0), told, false)], true), [false]);
+        }
+    }
+
+    #[test]
+    fn what_is_said_besides_is_told_every_time_and_with_a_refusal_nothing_else_is() {
+        let sessions = FetchSessions::new(10);
+        let _ = sessions.resolve(request(0, 0, &[0]), 7, 0);
+        let told = Told { high_watermark: 5, log_start_offset: 0, besides: Besides::Nothing };
+        assert_eq!(sessions.news(7, &[(key(0), told, false)], false), [true]);
+        for besides in [Besides::Redirection, Besides::Refusal] {
+            let again = Told { besides, ..told };
+            assert_eq!(sessions.news(7, &[(key(0), again, false)], true), [true]);
+            assert_eq!(sessions.news(7, &[(key(0), again, false)], true), [true]);
+            assert_eq!(sessions.news(7, &[(key(0), told, false)], true), [besides == Besides::Refusal]);
+        }
+    }
+
+    #[test]
     fn partitions_with_records_go_to_the_end_in_their_order() {
         for moved in [1, 8, 9, 15] {
             let sessions = FetchSessions::new(10);
             let all: Vec<PartitionIndex> = (0..30).collect();
             let _ = sessions.resolve(request(0, 0, &all), 7, 0);
-            let told = Told { high_watermark: 5, log_start_offset: 0, error: ErrorCode::NONE };
+            let told = Told { high_watermark: 5, log_start_offset: 0, besides: Besides::Nothing };
             let has_records = |partition: PartitionIndex| partition % 2 == 0 && partition < 2 * moved;
             let answers: Vec<_> = all.iter().map(|index| (key(*index), told, has_records(*index))).collect();
             sessions.news(7, &answers, true);

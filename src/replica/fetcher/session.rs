@@ -1,5 +1,7 @@
 //! The fetching side of a fetch session (KIP-227): what was asked last of each partition, so that only changes are sent.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use crate::base::{LeaderEpoch, PartitionIndex, TopicId};
@@ -26,6 +28,8 @@ pub(super) struct Session {
     id: i32,
     next_epoch: i32,
     asked: IndexMap<Key, Ask>,
+    /// Of those, the ones whose answer was not taken over.
+    dropped: HashSet<Key>,
 }
 
 impl Session {
@@ -37,10 +41,12 @@ impl Session {
         if self.next_epoch == 0 {
             request.topics = topics(wanted.iter());
         } else {
-            request.topics = topics(wanted.iter().filter(|(key, ask)| self.asked.get(*key) != Some(*ask)));
+            let is_new = |key: &Key, ask: &Ask| self.asked.get(key) != Some(ask) || self.dropped.contains(key);
+            request.topics = topics(wanted.iter().filter(|(key, ask)| is_new(key, ask)));
             request.forgotten_topics_data = forgotten(self.asked.keys().filter(|key| !wanted.contains_key(*key)));
         }
         self.asked = wanted;
+        self.dropped.clear();
     }
 
     /// The leader answered without a session error.
@@ -51,6 +57,11 @@ impl Session {
             (_, i32::MAX) => 1,
             (_, epoch) => epoch + 1,
         };
+    }
+
+    /// What was answered for the partition was not taken over: it is named again, and then told again.
+    pub(super) fn name_again(&mut self, key: &Key) {
+        self.dropped.insert(*key);
     }
 
     /// What the other side knows is not known: the next request begins a new session, and ends the old one.
@@ -136,6 +147,20 @@ mod tests {
         assert_eq!(asked(&mut session, &[(0, 6), (1, 7)]), (9, 1, vec![0], vec![]));
         session.note_answer(9);
         assert_eq!(asked(&mut session, &[(1, 7), (2, 0)]), (9, 2, vec![2], vec![0]));
+    }
+
+    #[test]
+    fn what_was_not_taken_over_is_named_again() {
+        let mut session = Session::default();
+        asked(&mut session, &[(0, 5), (1, 7)]);
+        session.note_answer(9);
+        session.name_again(&key(1));
+        assert_eq!(asked(&mut session, &[(0, 5), (1, 7)]), (9, 1, vec![1], vec![]));
+        session.note_answer(9);
+        assert_eq!(asked(&mut session, &[(0, 5), (1, 7)]), (9, 2, vec![], vec![]));
+        session.note_answer(9);
+        session.name_again(&key(1));
+        assert_eq!(asked(&mut session, &[(0, 5)]), (9, 3, vec![], vec![1]), "while it rests nothing is sent");
     }
 
     #[test]

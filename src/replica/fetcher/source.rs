@@ -147,6 +147,7 @@ impl Source {
     fn note_failed(&mut self, key: Key) {
         let now = self.now();
         let backoff_ms_max = self.around.options.backoff_ms_max;
+        self.session.name_again(&key);
         if let Some(followed) = self.partitions.get_mut(&key) {
             followed.position = None;
             followed.paused_until = now + backoff_ms(followed.failures, backoff_ms_max);
