@@ -116,6 +116,7 @@ impl Core {
         Condition {
             is_fresh: last.is_none_or(|id| id.leader_id.term == 0),
             is_leader: Core::is_leading(&self.metrics()),
+            hears: self.hearing.live(self.timing.election_max()),
             term: self.storage.term(),
             last,
         }

@@ -74,6 +74,9 @@ pub(super) struct Condition {
     /// Nothing was ever agreed on here, as far as its log knows.
     pub(super) is_fresh: bool,
     pub(super) is_leader: bool,
+    /// The leader that it has just heard.
+    #[serde(default)]
+    pub(super) hears: Option<BrokerId>,
     pub(super) term: u64,
     pub(super) last: Option<LogId>,
 }

@@ -27,10 +27,10 @@ pub(super) async fn run(core: Arc<Core>) {
             continue;
         }
         // None may only be slow to answer.
-        let Some(leader) = core.find_leader().await else { continue };
+        let Some(Found { leader, knows }) = core.find_leader().await else { continue };
         looks += 1;
         if looks >= LOOKS_MIN && core.is_unreached() {
-            let found = Some((leader, core.ask_for_my_address(leader).await));
+            let found = Some((leader, core.ask_for_my_address(knows).await));
             let mut told = core.unreached.lock();
             if *told != found {
                 *told = found.clone();
@@ -41,8 +41,17 @@ pub(super) async fn run(core: Arc<Core>) {
     }
 }
 
+/// Who leads, and who can say where the quorum looks for this node.
+struct Found {
+    leader: BrokerId,
+    knows: BrokerId,
+}
+
 fn tell(node: BrokerId, leader: BrokerId, known: Option<NodeAddress>) {
     match known {
+        Some(address) if leader == node => tracing::warn!(
+            "another process runs as node {node} and leads the metadata quorum, at {address}: this one is given nothing; stop one of them"
+        ),
         Some(address) => tracing::warn!(
             "node {leader} leads the metadata quorum but does not reach this node: the quorum knows node {node} at {address}; correct the \
              address, or stop the other process that runs as node {node}"
@@ -59,22 +68,28 @@ impl Core {
         !Core::is_leading(&self.metrics()) && self.hearing.live(self.timing.election_max() + LOOK_EVERY).is_none()
     }
 
-    async fn find_leader(&self) -> Option<BrokerId> {
+    async fn find_leader(&self) -> Option<Found> {
         let metrics = self.metrics();
         let voters = metrics.membership_config.voter_ids().chain(self.links.addresses.configured_ids());
         let others: BTreeSet<BrokerId> = voters.filter(|id| *id != self.node_id).collect();
+        let mut twin = None;
         for id in others {
-            if self.look(id).await.is_some_and(|condition| condition.is_leader) {
-                return Some(id);
+            let Some(condition) = self.look(id).await else { continue };
+            if condition.is_leader {
+                return Some(Found { leader: id, knows: id });
+            }
+            // That is not this process, which does not lead.
+            if condition.hears == Some(self.node_id) {
+                twin = Some(Found { leader: self.node_id, knows: id });
             }
         }
-        None
+        twin
     }
 
-    async fn ask_for_my_address(&self, leader: BrokerId) -> Option<NodeAddress> {
-        let address = self.address_of(&self.metrics(), leader)?;
+    async fn ask_for_my_address(&self, of: BrokerId) -> Option<NodeAddress> {
+        let address = self.address_of(&self.metrics(), of)?;
         let call = Call::AddressOf(self.node_id);
-        let asked = self.links.call(leader, &address, &call);
+        let asked = self.links.call(of, &address, &call);
         match task::timeout(ASK_TIMEOUT, asked).await {
             Some(Ok(Answer::AddressOf(address))) => address,
             _ => None,

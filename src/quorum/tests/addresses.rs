@@ -67,3 +67,18 @@ async fn a_node_that_is_not_reached_is_told_where_it_is_looked_for() {
     leader.ensure_learner(3, elsewhere(3)).await.unwrap();
     until(&moved, offset).await.expect("it is reached");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_second_process_under_the_leaders_id_is_told_where_the_first_one_is() {
+    let cluster = Cluster::started(64).await;
+    let leader = cluster.leader().await;
+    cluster.propose(vec![topic(1)]).await;
+    let id = leader.node_id();
+    let twin = cluster.twin_of(id).await;
+    task::sleep(Duration::from_secs(10)).await;
+    assert_eq!(twin.unreached(), Some((id, Some(NodeAddress::new(format!("node-{id}"), 9093)))));
+    assert!(cluster.nodes.values().all(|node| node.unreached().is_none()));
+    assert!(leader.leadership().borrow().is_me, "the first one stays");
+    let offset = cluster.propose(vec![topic(2)]).await;
+    cluster.all_reach(offset).await;
+}

@@ -55,6 +55,21 @@ impl Cluster {
         self.start_as(id, false).await
     }
 
+    /// Another process under the id of one that runs, with the disk of the unused machine 5. Nobody can reach it.
+    pub(super) async fn twin_of(&self, id: BrokerId) -> Quorum {
+        let machine = &self.machines[&5];
+        let my_address = NodeAddress::new("twin", 9093);
+        let place = |other: &BrokerId| (*other, if *other == id { my_address.clone() } else { address(*other) });
+        let options = QuorumOptions {
+            node_id: id,
+            voters: self.voters.iter().map(place).collect(),
+            my_address: my_address.clone(),
+            transport: self.network.transport(id),
+            ..alone(opener(&machine.kv))
+        };
+        Quorum::open(&machine.sim.host(), Path::new("/data"), options).await.unwrap()
+    }
+
     pub(super) async fn start_as(&mut self, id: BrokerId, must_exist: bool) -> Result<Quorum, QuorumError> {
         let machine = &self.machines[&id];
         let my_address = self.moved.get(&id).cloned().unwrap_or_else(|| address(id));
