@@ -30,6 +30,9 @@ const BAD_ANSWERS_MORE: u32 = 10;
 /// The first answer that cannot be used is told to the operator, and each so manieth of those that follow it: about one a minute.
 const BAD_ANSWERS_TOLD: u32 = 60;
 
+/// Bytes read in one go when a copy is looked over at once.
+const LOOK_BYTES: u64 = 1 << 20;
+
 pub(super) type Key = (TopicId, PartitionIndex);
 
 /// Something that [`crate::replica::Rebuilder`] has to see to.
@@ -207,6 +210,44 @@ impl Partition {
             self.common.concerns.add(Concern::Damaged(self.key()));
         }
         Ok(confirmed)
+    }
+
+    /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory, or a copy is damaged.
+    pub fn note_storage(&self, error: &LogError) {
+        let dir = error.path().and_then(|path| self.dirs.holding(path)).unwrap_or(self.log_dir());
+        if error.is_disk_full() {
+            dir.health.note_full(error, self.env.host.clock.monotonic_ms());
+        } else if error.is_passing() {
+            tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
+        } else if matches!(error, LogError::Corrupt { .. }) {
+            tracing::error!(partition = %self.identity.topic_partition, %error, "a batch on disk is not what was written");
+        } else if !self.is_retired() {
+            dir.health.fail(&error.to_string());
+        }
+    }
+
+    /// Something could not be done because of a batch that is none: finds the first that is not what was written and marks the copy.
+    /// Blocks.
+    pub(super) fn mark_damage(&self, why: LogError) -> Result<(), FollowError> {
+        if self.is_damaged_still() {
+            return Ok(());
+        }
+        let cuts = self.cuts.load(Ordering::SeqCst);
+        let view = self.view()?;
+        let (from, up_to) = (view.log_start_offset, view.log_end_offset);
+        let mut walk = DamageWalk::new(self.disk(), view, from, up_to);
+        loop {
+            let looked = walk.step(LOOK_BYTES).map_err(|error| self.storage(error))?;
+            for damage in &looked.damage {
+                if self.confirm_damage(cuts, damage).map_err(|error| self.storage(error))? != Confirmed::No {
+                    tracing::error!(partition = %self.identity.topic_partition, %damage, "a batch on disk is not what was written; it is fetched again from the leader");
+                    return Ok(());
+                }
+            }
+            if looked.done {
+                return Err(self.storage(why));
+            }
+        }
     }
 
     /// A follower wants to know whether the copy of this leader of `epoch` is sound from an offset on. Reads about `bytes_max` bytes.

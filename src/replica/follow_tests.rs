@@ -164,6 +164,28 @@ fn while_somebody_cuts_the_log_another_one_that_is_done_does_not_open_the_journa
     assert_eq!(partition.checkpoint().unwrap().1.high_watermark, 5);
 }
 
+#[test]
+fn a_broken_header_in_the_way_of_a_cut_damages_one_copy_and_no_directory() {
+    let world = following();
+    let partition = world.partition(0);
+    // So many that where the first ones lie is no longer remembered.
+    partition.append_as_follower(files(&world), 1, &records(10..110), SAYS).unwrap();
+    let at = 3 * records(0..1).len();
+    let magic = 16;
+    let path = format!("{LOG_DIR}/t-0/{:020}.log", 0);
+    world.sim.disk.corrupt(Path::new(&path), |bytes| bytes[at + magic] ^= 0x40).unwrap();
+    partition.cut_to_divergence(files(&world), 1, 0, 7).unwrap();
+    assert!(world.partitions.failure().is_none(), "the disk is as good as ever");
+    assert_eq!(partition.damage().map(|damage| damage.offset), Some(3));
+    assert_eq!(
+        partition.position(1).unwrap().fetch_offset,
+        3,
+        "the leader hears how far it goes, and then it is rebuilt"
+    );
+    assert_eq!(world.end(0), 110, "nothing is cut while somebody may count on it");
+    world.stop();
+}
+
 /// A batch of one record of epoch `epoch`.
 fn record_of(offset: i64, epoch: i32) -> bytes::Bytes {
     let mut builder = BatchBuilder::new(Codec::None);

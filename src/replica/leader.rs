@@ -7,7 +7,8 @@
 //!   follower under constant load would always be one batch short of joining.
 //! - It stands still while fewer replicas are in sync than `min.insync.replicas` (KIP-966), and never goes back in an epoch.
 //! - A follower joins when it has everything up to the high watermark *and* up to where this leader's epoch began: below that it
-//!   may not have found out yet where its history leaves ours (KIP-279).
+//!   may not have found out yet where its history leaves ours (KIP-279). And its log must begin no earlier than ours: what was deleted
+//!   while it was away would be back once it leads.
 //! - A follower is what its newest incarnation says: a fetch or a place in the set of an older broker epoch counts nothing (KIP-903).
 //!
 //! A follower's fetch offset is what it has, and under `flush.policy = sync` what it has *durably*: it syncs before it fetches again.
@@ -172,6 +173,7 @@ impl Follower {
 /// The log and the clock at the moment of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
+    pub log_start: Offset,
     pub log_end: Offset,
     /// At most `log_end`.
     pub high_watermark: Offset,
@@ -321,6 +323,7 @@ impl Leader {
                 (!self.rules.join_needs_high_watermark || end >= at.high_watermark)
                     && (!self.rules.join_needs_epoch_start || end >= self.epoch_start)
             })
+            && follower.log_start.is_some_and(|start| start >= at.log_start)
     }
 
     /// Whether [`Leader::propose_growth`] would propose something. Cheap: asked at every fetch of a follower.

@@ -19,7 +19,7 @@ fn assignment(isr: &[BrokerId], min_isr: usize) -> Assignment {
 }
 
 fn at(log_end: Offset, high_watermark: Offset, now: u64) -> Moment {
-    Moment { log_end, high_watermark, now, lag_ms_max: LAG }
+    Moment { log_start: 0, log_end, high_watermark, now, lag_ms_max: LAG }
 }
 
 /// Node 1 leads; its log ended at 10 when that began.
@@ -153,6 +153,16 @@ fn who_was_put_out_is_not_waited_for_until_it_fetches_again() {
     assert_eq!(leader.advance(at(11, 10, 2), &all), Some(11), "it was caught up a moment ago, and is dead perhaps");
     leader.note_fetch(fetch(2, 11), at(11, 11, 3)).unwrap();
     assert_eq!(leader.advance(at(12, 11, 3), &all), None);
+}
+
+#[test]
+fn who_still_has_what_was_deleted_does_not_join() {
+    let mut leader = leader(&[1], 1);
+    let at = Moment { log_start: 6, ..at(10, 10, 1) };
+    leader.note_fetch(FollowerFetch { log_start_offset: 5, ..fetch(2, 10) }, at).unwrap();
+    assert!(!leader.can_grow(at, &all), "were it to lead, the deleted records would be back");
+    leader.note_fetch(FollowerFetch { log_start_offset: 6, ..fetch(2, 10) }, at).unwrap();
+    assert!(leader.can_grow(at, &all));
 }
 
 #[test]

@@ -156,7 +156,13 @@ impl World {
     /// Everybody's last fetch was a moment ago; only who has everything counts as caught up.
     fn moment(&self, at: usize) -> Moment {
         let node = &self.nodes[at];
-        Moment { log_end: node.log.len() as Offset, high_watermark: node.high_watermark, now: 10, lag_ms_max: 5 }
+        Moment {
+            log_start: 0,
+            log_end: node.log.len() as Offset,
+            high_watermark: node.high_watermark,
+            now: 10,
+            lag_ms_max: 5,
+        }
     }
 
     fn steps(&self, protections: &Protections) -> Vec<Step> {

@@ -243,7 +243,12 @@ impl Partition {
             };
             Ok(Some((repair, end, self.begin_cut(end))))
         })?;
-        let Some((repair, end, _cutting)) = chosen.map_err(|error| self.storage(error))? else { return Ok(None) };
+        let chosen = match chosen {
+            // What is to be cut cannot be found behind a batch that is none; with the copy marked, it is cut in front of that one.
+            Err(error @ LogError::Corrupt { .. }) => return self.mark_damage(error).map(|()| None),
+            chosen => chosen.map_err(|error| self.storage(error))?,
+        };
+        let Some((repair, end, _cutting)) = chosen else { return Ok(None) };
         if !files.flusher.empty_journal(self.log_dir()) {
             return Err(FollowError::Journal);
         }

@@ -142,6 +142,7 @@ impl Partition {
 
     fn moment(&self, log_end: Offset) -> Moment {
         Moment {
+            log_start: self.view_if_open().map_or(0, |view| view.log_start_offset),
             log_end,
             high_watermark: self.high_watermark(),
             now: self.env.host.clock.monotonic_ms(),
