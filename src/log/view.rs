@@ -1,10 +1,12 @@
 //! What a reader sees of a partition's log: an immutable picture that needs no lock. The owner publishes a new one with every
 //! append; whoever holds an older one reads on in it, even while segments are rolled or removed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::epochs::EpochTable;
 use super::error::{LogError, ReadError};
+use super::names::LOG;
 use super::segment::{Place, Segment};
 use crate::base::{LeaderEpoch, Offset};
 use crate::host::DiskFile;
@@ -41,6 +43,11 @@ pub struct ReadSlice {
 }
 
 impl LogView {
+    /// Where the segment begins whose records lie in this file.
+    pub fn base_of(&self, path: &Path) -> Option<Offset> {
+        self.segments.iter().find(|segment| segment.path(LOG) == path).map(|segment| segment.base_offset())
+    }
+
     /// The batches from the one that holds `from` on, up to (not including) the batch that holds `up_to`, from one segment.
     ///
     /// `bytes_max` limits the length; when not even the first batch fits, that batch alone comes back if `min_one_batch`, else

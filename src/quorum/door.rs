@@ -1,6 +1,7 @@
 //! Requests of other nodes. The library answers them; before it, whatever would take a working leader's place is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use openraft::error::RaftError;
@@ -17,6 +18,9 @@ use crate::wire::envelope;
 
 /// The largest snapshot that is taken in.
 const SNAPSHOT_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
+/// A leader that was heard so lately speaks still: it does so several times a second.
+const HEARD_JUST_NOW: Duration = Duration::from_secs(2);
 
 fn stopped(error: RaftError<BrokerId>) -> QuorumError {
     match error {
@@ -116,7 +120,7 @@ impl Core {
         Condition {
             is_fresh: last.is_none_or(|id| id.leader_id.term == 0),
             is_leader: Core::is_leading(&self.metrics()),
-            hears: self.hearing.live(self.timing.election_max()),
+            hears: self.hearing.live(HEARD_JUST_NOW),
             term: self.storage.term(),
             last,
         }

@@ -49,9 +49,12 @@ struct Found {
 
 fn tell(node: BrokerId, leader: BrokerId, known: Option<NodeAddress>) {
     match known {
-        Some(address) if leader == node => tracing::warn!(
-            "another process runs as node {node} and leads the metadata quorum, at {address}: this one is given nothing; stop one of them"
-        ),
+        known if leader == node => {
+            let at = known.map(|address| format!(" at {address}")).unwrap_or_default();
+            tracing::warn!(
+                "another process runs as node {node} and leads the metadata quorum{at}: this one is given nothing; stop one of them"
+            );
+        }
         Some(address) => tracing::warn!(
             "node {leader} leads the metadata quorum but does not reach this node: the quorum knows node {node} at {address}; correct the \
              address, or stop the other process that runs as node {node}"

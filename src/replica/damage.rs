@@ -212,29 +212,14 @@ impl Partition {
         Ok(confirmed)
     }
 
-    /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory, or a copy is damaged.
-    pub fn note_storage(&self, error: &LogError) {
-        let dir = error.path().and_then(|path| self.dirs.holding(path)).unwrap_or(self.log_dir());
-        if error.is_disk_full() {
-            dir.health.note_full(error, self.env.host.clock.monotonic_ms());
-        } else if error.is_passing() {
-            tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
-        } else if matches!(error, LogError::Corrupt { .. }) {
-            tracing::error!(partition = %self.identity.topic_partition, %error, "a batch on disk is not what was written");
-        } else if !self.is_retired() {
-            dir.health.fail(&error.to_string());
-        }
-    }
-
-    /// Something could not be done because of a batch that is none: finds the first that is not what was written and marks the copy.
-    /// Blocks.
-    pub(super) fn mark_damage(&self, why: LogError) -> Result<(), FollowError> {
-        if self.is_damaged_still() {
-            return Ok(());
-        }
+    /// Something could not be done because of a batch that is none: finds the first in its segment that is not what was written and marks
+    /// the copy. Blocks.
+    pub(super) fn mark_damage(&self, in_the_way: LogError) -> Result<(), FollowError> {
         let cuts = self.cuts.load(Ordering::SeqCst);
         let view = self.view()?;
-        let (from, up_to) = (view.log_start_offset, view.log_end_offset);
+        let from = in_the_way.path().and_then(|path| view.base_of(path)).unwrap_or(view.log_start_offset);
+        // What lies behind known damage goes with it.
+        let up_to = self.damage().map_or(Offset::MAX, |known| known.offset).min(view.log_end_offset);
         let mut walk = DamageWalk::new(self.disk(), view, from, up_to);
         loop {
             let looked = walk.step(LOOK_BYTES).map_err(|error| self.storage(error))?;
@@ -244,8 +229,11 @@ impl Partition {
                     return Ok(());
                 }
             }
+            if self.is_retired() || self.cuts.load(Ordering::SeqCst) != cuts {
+                return Err(FollowError::Damaged);
+            }
             if looked.done {
-                return Err(self.storage(why));
+                return if self.is_damaged() { Ok(()) } else { Err(self.storage(in_the_way)) };
             }
         }
     }

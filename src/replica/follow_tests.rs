@@ -174,7 +174,7 @@ fn a_broken_header_in_the_way_of_a_cut_damages_one_copy_and_no_directory() {
     let magic = 16;
     let path = format!("{LOG_DIR}/t-0/{:020}.log", 0);
     world.sim.disk.corrupt(Path::new(&path), |bytes| bytes[at + magic] ^= 0x40).unwrap();
-    partition.cut_to_divergence(files(&world), 1, 0, 7).unwrap();
+    assert!(!partition.cut_to_divergence(files(&world), 1, 0, 7).unwrap(), "it is asked for again, after a pause");
     assert!(world.partitions.failure().is_none(), "the disk is as good as ever");
     assert_eq!(partition.damage().map(|damage| damage.offset), Some(3));
     assert_eq!(
@@ -183,6 +183,10 @@ fn a_broken_header_in_the_way_of_a_cut_damages_one_copy_and_no_directory() {
         "the leader hears how far it goes, and then it is rebuilt"
     );
     assert_eq!(world.end(0), 110, "nothing is cut while somebody may count on it");
+    // Another one in front of that, which is in the way of another cut.
+    world.sim.disk.corrupt(Path::new(&path), |bytes| bytes[at / 3 + magic] ^= 0x40).unwrap();
+    assert!(!partition.cut_to_divergence(files(&world), 1, 0, 2).unwrap());
+    assert_eq!(partition.damage().map(|damage| damage.offset), Some(1), "or the same would be asked for ever");
     world.stop();
 }
 

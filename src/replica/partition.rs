@@ -249,6 +249,18 @@ impl Partition {
         self.dirty.store(true, Ordering::Release);
     }
 
+    /// Trouble with a file ends the trust in its disk, unless the machine only lacks room, descriptors or memory.
+    pub fn note_storage(&self, error: &LogError) {
+        let dir = error.path().and_then(|path| self.dirs.holding(path)).unwrap_or(self.log_dir());
+        if error.is_disk_full() {
+            dir.health.note_full(error, self.env.host.clock.monotonic_ms());
+        } else if error.is_passing() {
+            tracing::warn!(partition = %self.identity.topic_partition, %error, "the machine lacks something; trying again later");
+        } else if !self.is_retired() {
+            dir.health.fail(&error.to_string());
+        }
+    }
+
     /// The newest published view. Opens the log at first use.
     pub fn view(&self) -> Result<Arc<LogView>, PartitionError> {
         if let Some(view) = self.view.get() {

@@ -187,15 +187,17 @@ impl Partition {
         FollowError::Partition(PartitionError::Append(AppendError::Storage(error)))
     }
 
-    /// The leader of `epoch` says that its history has another end for our last epoch: cuts ours there. Blocks.
+    /// The leader of `epoch` says that its history has another end for our last epoch: cuts ours there. `false`: it was not done, and is
+    /// to be asked for again. Blocks.
     pub(super) fn cut_to_divergence(
         &self,
         files: Files<'_>,
         epoch: LeaderEpoch,
         leaders_epoch: LeaderEpoch,
         leaders_end: Offset,
-    ) -> Result<(), FollowError> {
-        self.repair(files, epoch, |log| Some(log.on_divergence(leaders_epoch, leaders_end))).map(|_| ())
+    ) -> Result<bool, FollowError> {
+        let repair = self.repair(files, epoch, |log| Some(log.on_divergence(leaders_epoch, leaders_end)))?;
+        Ok(repair.is_some())
     }
 
     /// The leader of `epoch` has nothing at our end: begins again where its log begins, if nothing is lost by that. Blocks.
@@ -244,7 +246,7 @@ impl Partition {
             Ok(Some((repair, end, self.begin_cut(end))))
         })?;
         let chosen = match chosen {
-            // What is to be cut cannot be found behind a batch that is none; with the copy marked, it is cut in front of that one.
+            // What is to be cut cannot be found behind a batch that is none: with the copy marked, the leader is asked for that one.
             Err(error @ LogError::Corrupt { .. }) => return self.mark_damage(error).map(|()| None),
             chosen => chosen.map_err(|error| self.storage(error))?,
         };

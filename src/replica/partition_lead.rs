@@ -86,7 +86,7 @@ impl Partition {
         self.enough_in_sync.store(enough, Ordering::Release);
         if let Slot::Open(log) = &mut *slot {
             self.begin_leading(log);
-            self.follow_up(log.log_end_offset());
+            self.follow_up(log);
         }
         drop(slot);
         if !enough {
@@ -105,12 +105,12 @@ impl Partition {
                 tracing::warn!(%partition, leader_epoch, claimed, "this copy is damaged: it claims records of a later epoch than its own");
             }
             log.assign_epoch(leader_epoch);
-            let at = self.moment(log.log_end_offset());
+            let at = self.moment(log.log_start_offset(), log.log_end_offset());
             let options = &self.common.options;
             let leader = Leader::begin(options.node_id, assignment.clone(), at, options.rules);
             *leading = Leading::Yes(Box::new(leader));
             drop(leading);
-            self.follow_up(log.log_end_offset());
+            self.follow_up(log);
         }
     }
 
@@ -140,9 +140,9 @@ impl Partition {
         self.step_down(Role::Idle { epoch: self.role().epoch() });
     }
 
-    fn moment(&self, log_end: Offset) -> Moment {
+    fn moment(&self, log_start: Offset, log_end: Offset) -> Moment {
         Moment {
-            log_start: self.view_if_open().map_or(0, |view| view.log_start_offset),
+            log_start,
             log_end,
             high_watermark: self.high_watermark(),
             now: self.env.host.clock.monotonic_ms(),
@@ -152,10 +152,10 @@ impl Partition {
 
     /// Draws the consequences of a change of the leader's machine. Called under the lock of `slot`; `true` when the high watermark
     /// moved, and [`Partition::note_moved`] is to be called without locks.
-    fn follow_up(&self, log_end: Offset) -> bool {
+    fn follow_up(&self, log: &Log) -> bool {
         let leading = self.leading.lock();
         let Some(leader) = leading.leader() else { return false };
-        let at = self.moment(log_end);
+        let at = self.moment(log.log_start_offset(), log.log_end_offset());
         let eligible = |broker| self.common.eligible_epoch(broker);
         let moved = leader.advance(at, &eligible);
         if let Some(high_watermark) = moved {
@@ -173,13 +173,14 @@ impl Partition {
     /// Takes a follower's fetch into account, which may move the high watermark and may let the follower join the in-sync set. Its
     /// leader epoch and its place in the log have been checked.
     pub fn note_fetch(self: &Arc<Self>, fetch: FollowerFetch, epoch: LeaderEpoch) -> Result<(), NotCounted> {
-        let log_end = self.view_if_open().map_or(0, |view| view.log_end_offset);
+        let (log_start, log_end) =
+            self.view_if_open().map_or((0, 0), |view| (view.log_start_offset, view.log_end_offset));
         let eligible = |broker| self.common.eligible_epoch(broker);
         let mut leading = self.leading.lock();
         let Some(leader) = leading.leader_mut().filter(|leader| leader.assignment().leader_epoch == epoch) else {
             return Ok(());
         };
-        let at = self.moment(log_end);
+        let at = self.moment(log_start, log_end);
         leader.note_fetch(fetch, at)?;
         let moved = leader.advance(at, &eligible);
         if let Some(high_watermark) = moved {
@@ -205,7 +206,7 @@ impl Partition {
     pub fn reconsider(&self) {
         let slot = self.slot.lock();
         let Slot::Open(log) = &*slot else { return };
-        let moved = self.follow_up(log.log_end_offset());
+        let moved = self.follow_up(log);
         drop(slot);
         if moved {
             self.note_moved();
@@ -220,7 +221,7 @@ impl Partition {
         let eligible = |broker| self.common.eligible_epoch(broker);
         let mut leading = self.leading.lock();
         let leader = leading.leader_mut()?;
-        let at = self.moment(log.log_end_offset());
+        let at = self.moment(log.log_start_offset(), log.log_end_offset());
         let proposal = leader.propose_shrink(at).or_else(|| leader.propose_growth(at, &eligible));
         let proposal = proposal.or_else(|| leader.propose_recovered());
         let proposal = proposal?;

@@ -88,8 +88,7 @@ fn take_over(part: &Part, files: Files<'_>) -> Result<bool, FollowError> {
     }
     let diverging = &data.diverging_epoch;
     if diverging.end_offset >= 0 {
-        partition.cut_to_divergence(files, *epoch, diverging.epoch, diverging.end_offset)?;
-        return Ok(true);
+        return partition.cut_to_divergence(files, *epoch, diverging.epoch, diverging.end_offset);
     }
     let says = LeaderSays { high_watermark: data.high_watermark, log_start_offset: data.log_start_offset };
     partition.append_as_follower(files, *epoch, data.records.as_deref().unwrap_or_default(), says)?;
