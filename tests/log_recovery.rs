@@ -127,15 +127,7 @@ fn a_log_that_is_compacted_may_have_a_gap_before_its_last_batch() {
     let mut bench = closed();
     bench.config.cleanup.compact = true;
     let last = bench.segment(last_segment(&bench), "log");
-    let batch_bytes = batch(&["value 399"]).len();
-    bench
-        .sim
-        .disk
-        .corrupt(&last, |bytes| {
-            let at = bytes.len() - batch_bytes + 6;
-            bytes[at] += 1;
-        })
-        .unwrap();
+    bench.move_last_batch(&last, &batch(&["value 399"]));
     assert_eq!(bench.open_clean().0.log_end_offset(), 400 + 256);
 }
 

@@ -207,15 +207,7 @@ fn with_a_gap_before_the_last(count: usize) -> Bench {
     fill(&mut log, count);
     let last = bench.segment(log.view().segments.last().unwrap().base_offset(), "log");
     log.close().unwrap();
-    let batch_bytes = batch(&[&format!("value {}", count - 1)]).len();
-    bench
-        .sim
-        .disk
-        .corrupt(&last, |bytes| {
-            let at = bytes.len() - batch_bytes + 6;
-            bytes[at] += 1;
-        })
-        .unwrap();
+    bench.move_last_batch(&last, &batch(&[&format!("value {}", count - 1)]));
     bench.crash(Crash::Process);
     bench
 }

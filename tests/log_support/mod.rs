@@ -57,6 +57,15 @@ impl Bench {
         self.try_open(OpenHow { clean_shutdown: true, recovery_point: 0, log_start_offset: None }).unwrap()
     }
 
+    /// The last batch of the segment's file, `batch`'s like, claims to stand 256 offsets further than it does.
+    pub fn move_last_batch(&self, segment: &Path, batch: &[u8]) {
+        let moved = |bytes: &mut Vec<u8>| {
+            let at = bytes.len() - batch.len() + 6;
+            bytes[at] += 1;
+        };
+        self.sim.disk.corrupt(segment, moved).unwrap();
+    }
+
     /// The machine goes down; descriptors of its last life are dead.
     pub fn crash(&mut self, how: barnabas::host::sim::Crash) {
         self.sim.disk.crash(how);
