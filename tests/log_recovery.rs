@@ -86,6 +86,34 @@ fn a11_a_flipped_bit_in_the_unsynced_tail_ends_the_log_before_its_batch() {
     }
 }
 
+/// The leader epoch is not in the CRC's cover either; but epochs never go back.
+#[test]
+fn a_flipped_bit_in_a_batchs_epoch_does_not_change_what_is_known_of_epochs() {
+    for (flipped, byte, bit) in
+        [(150, 12, 0x80), (150, 15, 1), (150, 14, 1), (50, 15, 1), (199, 12, 0x80), (198, 15, 1)]
+    {
+        let mut bench = Bench::new(1);
+        bench.config.segment_bytes = 1 << 20;
+        let mut log = bench.open();
+        let mut positions = vec![0];
+        for (offset, epoch) in (0..200).map(|offset| (offset, i32::from(offset >= 100))) {
+            let batch = batch(&[&format!("value {offset}")]);
+            append_in(&mut log, &batch, epoch).unwrap();
+            positions.push(positions[positions.len() - 1] + batch.len());
+        }
+        log.flush().unwrap();
+        drop(log);
+        bench.crash(Crash::Process);
+        let at = positions[flipped] + byte;
+        bench.sim.disk.corrupt(&bench.segment(0, "log"), |bytes| bytes[at] ^= bit).unwrap();
+        let (log, _) = bench.open_from(0);
+        assert_eq!(values(&log), filled(0..200));
+        let known: Vec<(i32, i64)> =
+            log.epochs().entries().iter().map(|entry| (entry.epoch, entry.start_offset)).collect();
+        assert_eq!(known, [(0, 0), (1, 100)], "batch {flipped}, byte {byte}");
+    }
+}
+
 /// The base offset is not in the CRC's cover; but a log that is not compacted has no gaps.
 #[test]
 fn a_flipped_bit_in_the_last_batchs_base_offset_ends_the_log_before_it_also_after_a_clean_stop() {

@@ -327,6 +327,27 @@ impl Log {
         Ok(looked.damage.first().is_some_and(is_there))
     }
 
+    /// The last batch as damage, when somebody knows that it is not what was written.
+    pub fn last_batch_as_damage(&self, reason: String) -> Result<Option<Damage>, LogError> {
+        let view = self.view();
+        for (at, segment) in view.segments.iter().enumerate().rev() {
+            let bytes = view.bytes_of(at);
+            if bytes == 0 {
+                continue;
+            }
+            let place = segment.locate(view.log_end_offset - 1, bytes)?;
+            return Ok(place.map(|place| Damage {
+                offset: place.base_offset,
+                end: view.log_end_offset,
+                segment_base: segment.base_offset(),
+                position: place.position,
+                path: segment.path(LOG),
+                reason,
+            }));
+        }
+        Ok(None)
+    }
+
     /// Takes everything from a damaged batch on away. Never because of the damage alone: somebody else has it all. When the log starts
     /// inside the batch, an empty log is left that starts where it did.
     pub fn cut_damage(&mut self, damage: &Damage) -> Result<(), LogError> {

@@ -19,6 +19,7 @@ pub mod checkpoints;
 mod damage;
 #[cfg(test)]
 mod damage_tests;
+mod due;
 mod epochs;
 mod error;
 mod file_cache;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use arc_swap::ArcSwap;
 use parking_lot::RwLock;
 
+use super::due::{Due, EpochsRead};
 use super::epochs::EpochTable;
 use super::error::{Context, LogError};
 use super::names::{self, CLEANED, DELETED, INDEX, LEADER_EPOCHS, LOG, TIME_INDEX, TXN_INDEX};
@@ -164,27 +165,6 @@ struct End {
     position: u64,
 }
 
-/// Which offset a batch may begin with.
-#[derive(Clone, Copy)]
-enum Next {
-    Exactly(Offset),
-    AtLeast(Offset),
-}
-
-impl Next {
-    /// With what the batch at a byte of a segment may begin, where an index led there.
-    fn at(segment: &Segment, position: u64) -> Next {
-        let base = segment.base_offset();
-        if position == 0 { Next::Exactly(base) } else { Next::AtLeast(base) }
-    }
-
-    fn offset(self) -> Offset {
-        match self {
-            Next::Exactly(offset) | Next::AtLeast(offset) => offset,
-        }
-    }
-}
-
 struct Opening<'a> {
     disk: &'a dyn Disk,
     home: Arc<Home>,
@@ -192,6 +172,7 @@ struct Opening<'a> {
     segments: Vec<Arc<Segment>>,
     epochs: EpochTable,
     epochs_unsaved: bool,
+    epochs_read: EpochsRead,
     epochs_lost: bool,
     recovery: Recovery,
     is_new: bool,
@@ -227,6 +208,7 @@ impl<'a> Opening<'a> {
             segments,
             epochs: EpochTable::default(),
             epochs_unsaved: false,
+            epochs_read: EpochsRead::NONE,
             epochs_lost: false,
             recovery: Recovery::default(),
             is_new,
@@ -332,23 +314,25 @@ impl<'a> Opening<'a> {
         let file = segment.file()?;
         let len = file.len().context("read", &segment.path(LOG))?;
         let start = segment.resume_before(from)?;
+        let read = self.epochs_read;
         if self.how.clean_shutdown && self.trust(segment, &*file, start, len)? {
             return Ok(false);
         }
+        self.epochs_read = read;
         let start = segment.resume_before(from)?;
         let mut walk = CheckedWalk::new(&*file, start, len);
-        let mut next = Next::at(segment, start);
+        let mut due = Due::at(segment, start);
         loop {
             let position = walk.position;
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header, next_base) => {
-                    next = Next::Exactly(header.next_offset());
+                Found::Batch(header) if due.takes(&header, self.compacted) && fits(segment, &header, next_base) => {
+                    due = Due::Exactly(header.next_offset());
                     self.note(segment, &header);
                     self.recovery.batches_checked += 1;
                 }
                 Found::End => {
                     self.recovery.bytes_checked += len.saturating_sub(start);
-                    self.end = End { offset: next.offset(), position: len };
+                    self.end = End { offset: due.offset(), position: len };
                     return Ok(false);
                 }
                 Found::Batch(_) | Found::Broken(_) => {
@@ -356,7 +340,7 @@ impl<'a> Opening<'a> {
                     self.recovery.truncated_bytes += len - position;
                     file.set_len(position).context("truncate", &segment.path(LOG))?;
                     self.cut_unsynced = self.cut_unsynced.or(Some(segment.base_offset()));
-                    self.end = End { offset: next.offset(), position };
+                    self.end = End { offset: due.offset(), position };
                     return Ok(true);
                 }
             }
@@ -365,37 +349,26 @@ impl<'a> Opening<'a> {
 
     /// After a clean stop the headers behind the last index entry only have to lead to the end that the log had then.
     fn trust(&mut self, segment: &Segment, file: &dyn DiskFile, start: u64, len: u64) -> Result<bool, LogError> {
-        let mut next = Next::at(segment, start);
+        let mut due = Due::at(segment, start);
         let mut walk = HeaderWalk::new(file, start, len);
         loop {
             match walk.step().context("read", &segment.path(LOG))? {
-                Found::Batch(header) if self.continues(&header, next) && fits(segment, &header, Offset::MAX) => {
-                    next = Next::Exactly(header.next_offset());
+                Found::Batch(header) if due.takes(&header, self.compacted) && fits(segment, &header, Offset::MAX) => {
+                    due = Due::Exactly(header.next_offset());
                     self.note(segment, &header);
                 }
                 Found::End => {
-                    self.end = End { offset: next.offset(), position: len };
-                    return Ok(next.offset() <= self.how.recovery_point);
+                    self.end = End { offset: due.offset(), position: len };
+                    return Ok(due.offset() <= self.how.recovery_point);
                 }
                 _ => return Ok(false),
             }
         }
     }
 
-    /// Whether a batch may stand where `next` is due. The base offset is not in the CRC's cover; but offsets have no gaps unless
-    /// compaction has been there, so a damaged one is noticed.
-    fn continues(&self, header: &BatchHeader, next: Next) -> bool {
-        match next {
-            Next::Exactly(offset) if !self.compacted => header.base_offset == offset,
-            Next::Exactly(offset) | Next::AtLeast(offset) => header.base_offset >= offset,
-        }
-    }
-
     fn note(&mut self, segment: &Segment, header: &BatchHeader) {
         segment.note(std::iter::once(header));
-        // The table may be older than the log's last cut.
-        self.epochs_unsaved |= self.epochs.retract(header.partition_leader_epoch, header.base_offset);
-        self.epochs_unsaved |= self.epochs.advance(header.partition_leader_epoch, header.base_offset);
+        self.epochs_unsaved |= self.epochs_read.note(header, &mut self.epochs);
     }
 
     fn drop_behind(&mut self, at: usize) -> Result<(), LogError> {
