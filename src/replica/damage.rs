@@ -80,6 +80,8 @@ pub(super) struct DamageMark {
     known: Mutex<Option<Known>>,
     /// The end of the log at which the leader's answers could not be used, and how many of them.
     bad_answers: Mutex<(Offset, u32)>,
+    /// The last of them was of an earlier epoch than our last batch.
+    went_back: AtomicBool,
     short: AtomicU8,
     /// The controller has given a short log's partition to others, with a state of this epoch: one that is older does not count here.
     given_away: AtomicI32,
@@ -364,6 +366,31 @@ impl Partition {
             self.common.concerns.add(Concern::LeaderSuspected(self.key()));
         }
         count == 1 || count.is_multiple_of(BAD_ANSWERS_TOLD)
+    }
+
+    /// What the leader sent for the end of our log is of an earlier epoch than our last batch.
+    pub(super) fn note_went_back(&self, went_back: bool) {
+        self.damage.went_back.store(went_back, Ordering::Release);
+    }
+
+    /// The leader's copy is sound from our last batch on, but goes on with an earlier epoch than that claims, which is in no checksum's
+    /// cover: then ours is not what was written. Whether that is so.
+    pub(super) fn mark_last_batch(&self, epoch: LeaderEpoch) -> Result<bool, FollowError> {
+        if !self.damage.went_back.swap(false, Ordering::AcqRel) {
+            return Ok(false);
+        }
+        let marked = self.as_follower(epoch, |log| {
+            let claimed = log.latest_epoch().unwrap_or(NO_LEADER_EPOCH);
+            let damage = log.last_batch_as_damage(format!(
+                "the batch claims leader epoch {claimed}, the leader goes on with an earlier one"
+            ))?;
+            Ok(damage.map(|damage| self.damage.mark(&damage)).is_some())
+        })?;
+        let marked = marked.map_err(|error| self.storage(error))?;
+        if marked {
+            self.common.concerns.add(Concern::Damaged(self.key()));
+        }
+        Ok(marked)
     }
 
     /// The log was opened and ends before what was on the device once. Called under the lock of `slot`, before anything is done as a

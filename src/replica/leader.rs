@@ -388,9 +388,15 @@ impl Leader {
         })
     }
 
-    /// The lowest log start of all replicas that are alive, -1 while one of them was not heard of (the low watermark of DeleteRecords).
+    /// The lowest log start of all replicas that are alive or in sync, -1 while one of them was not heard of (the low watermark of
+    /// DeleteRecords).
     pub fn lowest_start(&self, own: Offset, eligible: Eligible<'_>) -> Offset {
-        let alive = self.followers.iter().filter(|follower| eligible(follower.id).is_some());
-        alive.map(|follower| follower.log_start.unwrap_or(NO_OFFSET)).fold(own, Offset::min)
+        let may_lead =
+            |follower: &&Follower| eligible(follower.id).is_some() || self.assignment.isr.contains(&follower.id);
+        self.followers
+            .iter()
+            .filter(may_lead)
+            .map(|follower| follower.log_start.unwrap_or(NO_OFFSET))
+            .fold(own, Offset::min)
     }
 }

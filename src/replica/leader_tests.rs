@@ -166,6 +166,16 @@ fn who_still_has_what_was_deleted_does_not_join() {
 }
 
 #[test]
+fn a_deletion_waits_for_all_that_live_or_may_be_elected() {
+    let mut leader = leader(&[1, 2], 1);
+    for (broker, log_start_offset) in [(2, 3), (3, 2)] {
+        leader.note_fetch(FollowerFetch { log_start_offset, ..fetch(broker, 10) }, at(10, 8, 1)).unwrap();
+    }
+    assert_eq!(leader.lowest_start(5, &all), 2);
+    assert_eq!(leader.lowest_start(5, &nobody), 3, "who is in sync may lead as soon as it is back");
+}
+
+#[test]
 fn readers_are_sent_only_where_the_offset_is() {
     let mut leader = leader(&[1, 2], 1);
     leader.note_fetch(FollowerFetch { log_start_offset: 4, ..fetch(2, 10) }, at(10, 8, 1)).unwrap();

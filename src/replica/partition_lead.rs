@@ -8,6 +8,7 @@ use crate::base::{BrokerId, LeaderEpoch, Offset};
 use crate::log::Log;
 use crate::metadata::PartitionState;
 use crate::replica::ack::AckFailure;
+use crate::replica::error::PartitionError;
 use crate::replica::leader::{Assignment, FollowerFetch, IsrChange, Leader, Moment, NotCounted, Proposal};
 use crate::replica::partition::{Partition, Slot};
 use crate::replica::role::Role;
@@ -267,11 +268,23 @@ impl Partition {
         self.leading.lock().leader().map(|leader| leader.readable_followers(offset).collect()).unwrap_or_default()
     }
 
-    /// The lowest log start of all replicas that are alive.
-    pub fn low_watermark(&self) -> Offset {
+    /// The lowest log start of all replicas that are alive or in sync; `None` when this node does not lead in `epoch`.
+    pub fn low_watermark(&self, epoch: LeaderEpoch) -> Option<Offset> {
         let own = self.view_if_open().map_or(0, |view| view.log_start_offset);
         let eligible = |broker| self.common.eligible_epoch(broker);
-        self.leading.lock().leader().map_or(own, |leader| leader.lowest_start(own, &eligible))
+        let leading = self.leading.lock();
+        let leader = leading.leader().filter(|leader| leader.assignment().leader_epoch == epoch)?;
+        Some(leader.lowest_start(own, &eligible))
+    }
+
+    /// Runs `work` on the log while this node leads in `epoch`.
+    pub fn as_leader<T>(&self, epoch: LeaderEpoch, work: impl FnOnce(&mut Log) -> T) -> Result<T, PartitionError> {
+        let mut slot = self.slot.lock();
+        let log = self.opened(&mut slot)?;
+        if self.leader_epoch() != epoch {
+            return Err(PartitionError::NotLeader);
+        }
+        Ok(work(log))
     }
 
     /// Whether a follower must wait because of a replication quota: it is not in sync, and too much has been sent lately.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{Broker, Refused, RequestContext, errors};
-use crate::base::ids::NO_OFFSET;
-use crate::base::{ErrorCode, Offset};
+use crate::base::ids::{NO_LEADER_EPOCH, NO_OFFSET};
+use crate::base::{ErrorCode, LeaderEpoch, Offset};
 use crate::host::task;
-use crate::replica::{FlushPolicy, Partition, PartitionError, TopicReplicas, sync_up_to};
+use crate::replica::{FlushPolicy, Partition, TopicReplicas, sync_up_to};
 use crate::wire::messages::delete_records_request::DeleteRecordsTopic;
 use crate::wire::messages::delete_records_response::{DeleteRecordsPartitionResult, DeleteRecordsTopicResult};
 use crate::wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
@@ -21,9 +21,10 @@ const FOLLOWERS_LOOKED_AT_EVERY: Duration = Duration::from_millis(5);
 /// Stands for the high watermark.
 const TO_THE_END: Offset = -1;
 
-/// A partition that is to begin at an offset.
+/// A partition that is to begin at an offset, while this node leads it in this epoch: whoever leads next may not have heard of it.
 struct Deletion {
     partition: Arc<Partition>,
+    epoch: LeaderEpoch,
     before: Offset,
 }
 
@@ -67,7 +68,8 @@ fn find_one(topic: &TopicReplicas, index: i32, offset: Offset) -> Outcome {
     if !topic.config.cleanup.delete {
         return Err(ErrorCode::POLICY_VIOLATION);
     }
-    if !partition.is_leader() {
+    let epoch = partition.leader_epoch();
+    if epoch == NO_LEADER_EPOCH {
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
     let view = partition.view().map_err(|error| errors::partition(&error))?;
@@ -76,7 +78,7 @@ fn find_one(topic: &TopicReplicas, index: i32, offset: Offset) -> Outcome {
     if !(0..=end).contains(&before) {
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
-    Ok(Deletion { partition, before })
+    Ok(Deletion { partition, epoch, before })
 }
 
 /// All of them, and then the file that says where they begin. Blocks.
@@ -93,24 +95,21 @@ fn delete(broker: &Broker, outcomes: Vec<Outcome>) -> Vec<Outcome> {
 }
 
 fn delete_one(deletion: Deletion, must_be_synced: bool) -> Outcome {
-    let Deletion { partition, before } = deletion;
-    if !partition.is_leader() {
-        return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
-    }
+    let Deletion { partition, epoch, before } = deletion;
     if must_be_synced && !partition.is_durable(before) {
         return Err(ErrorCode::KAFKA_STORAGE_ERROR);
     }
-    let deleted: Result<_, PartitionError> = partition.with_log(|log| log.delete_records_before(before));
+    let deleted = partition.as_leader(epoch, |log| log.delete_records_before(before));
     let start = deleted.map_err(|error| errors::partition(&error))?.map_err(|error| errors::storage(&error))?;
     partition.waiters.wake_all();
     partition.follower_waiters.wake_all();
-    Ok(Deletion { partition, before: start })
+    Ok(Deletion { partition, epoch, before: start })
 }
 
 /// Waits until every living replica has let go of what is deleted. Followers learn of it with their next fetch.
 async fn reached_everywhere(outcomes: &[Outcome], timeout: Duration) {
     let reached = async {
-        while !outcomes.iter().flatten().all(Deletion::is_everywhere) {
+        while outcomes.iter().flatten().any(|deletion| deletion.everywhere() == Ok(None)) {
             task::sleep(FOLLOWERS_LOOKED_AT_EVERY).await;
         }
     };
@@ -118,8 +117,10 @@ async fn reached_everywhere(outcomes: &[Outcome], timeout: Duration) {
 }
 
 impl Deletion {
-    fn is_everywhere(&self) -> bool {
-        self.partition.low_watermark() >= self.before
+    /// Where all living replicas begin, once none of them has what is deleted.
+    fn everywhere(&self) -> Result<Option<Offset>, ErrorCode> {
+        let lowest = self.partition.low_watermark(self.epoch).ok_or(ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+        Ok((lowest >= self.before).then_some(lowest))
     }
 }
 
@@ -135,13 +136,7 @@ fn answer(topics: Vec<DeleteRecordsTopic>, outcomes: Vec<Outcome>) -> DeleteReco
 }
 
 fn result(index: i32, outcome: Outcome) -> DeleteRecordsPartitionResult {
-    let low_watermark = outcome.and_then(|deletion| {
-        if deletion.is_everywhere() {
-            Ok(deletion.partition.low_watermark())
-        } else {
-            Err(ErrorCode::REQUEST_TIMED_OUT)
-        }
-    });
+    let low_watermark = outcome.and_then(|deletion| deletion.everywhere()?.ok_or(ErrorCode::REQUEST_TIMED_OUT));
     let (error, low_watermark) = match low_watermark {
         Ok(low_watermark) => (ErrorCode::NONE, low_watermark),
         Err(error) => (error, NO_OFFSET),

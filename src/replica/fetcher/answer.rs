@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::{ErrorCode, LeaderEpoch};
 use crate::log::AppendError;
 use crate::replica::error::PartitionError;
-use crate::replica::follower::Position;
+use crate::replica::follower::{BadBatch, Position};
 use crate::replica::partition::Partition;
 use crate::replica::partition_follow::{Files, FollowError, LeaderSays};
 use crate::wire::messages::fetch_response::PartitionData;
@@ -58,6 +58,8 @@ pub(super) fn take(part: &Part, files: Files<'_>) -> Taken {
         Err(error) => {
             let is_bad =
                 matches!(error, FollowError::Corrupt { .. } | FollowError::Malformed(_) | FollowError::Misfit { .. });
+            let reason = if let FollowError::Misfit { reason, .. } = &error { Some(*reason) } else { None };
+            part.partition.note_went_back(matches!(reason, Some(BadBatch::Epoch { got, least, .. }) if got < least));
             let partition = &part.partition.identity.topic_partition;
             if is_bad && !part.partition.note_bad_answer() {
                 tracing::debug!(%partition, leader_epoch = part.epoch, %error, "still cannot take over what the leader sent");

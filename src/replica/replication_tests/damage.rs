@@ -313,7 +313,20 @@ async fn a_leader_whose_follower_cannot_use_what_it_sends_finds_out_why() {
 
 /// Node 3 comes back without most of its copy, and in the leader's a bit of the batch with `damaged` has flipped.
 async fn a_leader_finds_out_why(damaged: Offset, byte: u64) {
+    a_leader_finds_out(Scene::new().await, damaged, byte).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_was_taken_with_an_epoch_that_came_later_is_fetched_again() {
     let mut scene = Scene::new().await;
+    // With records in the epoch that the flipped bit will make of 0.
+    scene.set(|state| state.leader_epoch += 16);
+    scene.cluster.until("it leads", |cluster| cluster.node(1).partition().leader_epoch() == 16).await;
+    assert_eq!(scene.cluster.produce(1, "later", PATIENCE).await, Ok(()));
+    a_leader_finds_out(scene, 17, 15).await;
+}
+
+async fn a_leader_finds_out(mut scene: Scene, damaged: Offset, byte: u64) {
     *scene.controller.frozen.lock() = true;
     scene.cluster.wires.cut.lock().push(3);
     let flusher = scene.cluster.node(3).flusher.clone();

@@ -39,6 +39,11 @@ impl Cluster {
         (view.log_start_offset, view.log_end_offset)
     }
 
+    fn low_watermark(&self, id: BrokerId) -> Option<Offset> {
+        let partition = self.node(id).partition();
+        partition.low_watermark(partition.leader_epoch())
+    }
+
     pub(super) async fn until_span(&self, id: BrokerId, span: (Offset, Offset)) {
         self.until(&format!("{id} has {span:?}"), |cluster| cluster.span(id) == span).await;
     }
@@ -158,7 +163,7 @@ async fn what_a_follower_says_of_its_start_outlives_its_crash() {
         cluster.fill(1, 50);
         cluster.until("it is committed", |cluster| cluster.node(1).partition().high_watermark() == 50).await;
         cluster.delete_before(1, 25);
-        cluster.until("all say so", |cluster| cluster.node(1).partition().low_watermark() == 25).await;
+        cluster.until("all say so", |cluster| cluster.low_watermark(1) == Some(25)).await;
         cluster.wires.cut.lock().extend(NODES);
         for id in [2, 3] {
             cluster.crash(id, how).await;
@@ -181,12 +186,29 @@ async fn a_follower_that_cannot_write_its_start_does_not_say_it_and_goes_on() {
         .until("it was tried", |cluster| cluster.node(2).partition().log_dir().is_unsaved.load(Ordering::Relaxed))
         .await;
     cluster.until_span(3, (25, 50)).await;
-    assert_eq!(cluster.node(1).partition().low_watermark(), 0);
+    assert_eq!(cluster.low_watermark(1), Some(0));
     cluster.disk(2).set_capacity_bytes(u64::MAX);
     cluster.fill(1, 60);
     cluster.until_span(2, (25, 60)).await;
-    assert_eq!(cluster.node(1).partition().low_watermark(), 0, "the housekeeper has not come by yet");
+    assert_eq!(cluster.low_watermark(1), Some(0), "the housekeeper has not come by yet");
     cluster.node(2).partitions.save_checkpoints();
-    cluster.until("all say so", |cluster| cluster.node(1).partition().low_watermark() == 25).await;
+    cluster.until("all say so", |cluster| cluster.low_watermark(1) == Some(25)).await;
+    cluster.stop().await;
+}
+
+#[tokio::test]
+async fn who_does_not_lead_any_more_says_nothing_of_other_starts_and_deletes_nothing() {
+    let cluster = Cluster::new();
+    cluster.fill(1, 50);
+    cluster.until("it is committed", |cluster| cluster.node(1).partition().high_watermark() == 50).await;
+    let partition = cluster.node(1).partition();
+    let epoch = partition.leader_epoch();
+    assert_eq!(partition.low_watermark(epoch), Some(0));
+    for other in [epoch - 1, epoch + 1] {
+        assert_eq!(partition.low_watermark(other), None, "its own start says nothing of those that may lead now");
+        let refused = partition.as_leader(other, |log| log.delete_records_before(25));
+        assert!(matches!(refused, Err(PartitionError::NotLeader)));
+    }
+    assert_eq!(cluster.span(1), (0, 50));
     cluster.stop().await;
 }
