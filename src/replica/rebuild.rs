@@ -372,21 +372,23 @@ impl Rebuilder {
             Ok(CopySeen { damaged_at: Some(damaged_at), .. }) => {
                 tracing::warn!(partition = %name, leader, damaged_at, "the leader's copy is damaged");
             }
-            Ok(_) => match task::blocking({
-                let partition = partition.clone();
-                move || partition.mark_last_batch(epoch)
-            })
-            .await
-            {
-                Ok(true) => {
-                    tracing::error!(partition = %name, leader, from, "our last batch claims a later epoch than what the leader has behind it, and the leader's copy is sound: it is fetched again");
-                }
-                Ok(false) => {
-                    tracing::warn!(partition = %name, leader, from, "what the leader sends cannot be used, and it finds its copy sound")
-                }
-                Err(error) => tracing::debug!(partition = %name, %error, "the copy cannot be looked at now"),
-            },
+            Ok(_) => doubt_last_batch(partition.clone(), leader, epoch, from).await,
             Err(error) => tracing::debug!(partition = %name, leader, %error, "the leader has not looked at its copy"),
         }
+    }
+}
+
+/// The leader finds its copy sound from our last batch on: then that one may be what is wrong.
+async fn doubt_last_batch(partition: Arc<Partition>, leader: BrokerId, epoch: LeaderEpoch, from: Offset) {
+    let held = partition.clone();
+    let name = &partition.identity.topic_partition;
+    match task::blocking(move || held.mark_last_batch(epoch)).await {
+        Ok(true) => {
+            tracing::error!(partition = %name, leader, from, "our last batch claims a later epoch than what the leader has behind it, and the leader's copy is sound: it is fetched again");
+        }
+        Ok(false) => {
+            tracing::warn!(partition = %name, leader, from, "what the leader sends cannot be used, and it finds its copy sound");
+        }
+        Err(error) => tracing::debug!(partition = %name, %error, "the copy cannot be looked at now"),
     }
 }

@@ -114,19 +114,22 @@ impl PartitionAnswer {
         )
     }
 
-    pub fn ends_the_wait(&self) -> bool {
-        self.error.is_error() || self.diverging.is_some() || self.preferred != NO_BROKER
-    }
-
-    pub fn told(&self) -> Told {
-        let besides = if self.error.is_error() || self.diverging.is_some() {
+    fn besides(&self) -> Besides {
+        if self.error.is_error() || self.diverging.is_some() {
             Besides::Refusal
         } else if self.preferred != NO_BROKER {
             Besides::Redirection
         } else {
             Besides::Nothing
-        };
-        Told { high_watermark: self.high_watermark, log_start_offset: self.log_start_offset, besides }
+        }
+    }
+
+    pub fn ends_the_wait(&self) -> bool {
+        self.besides() != Besides::Nothing
+    }
+
+    pub fn told(&self) -> Told {
+        Told { high_watermark: self.high_watermark, log_start_offset: self.log_start_offset, besides: self.besides() }
     }
 
     pub fn into_reply(self, partition: PartitionIndex, read_committed: bool) -> PartitionReply {
@@ -330,4 +333,23 @@ fn divergence(view: &LogView, wanted: &Wanted) -> Result<Option<DivergingEpoch>,
     }
     let diverges = epoch < wanted.last_fetched_epoch || end_offset < wanted.fetch_offset;
     Ok(diverges.then_some(DivergingEpoch { epoch, end_offset }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_an_error_or_a_divergence_nothing_else_is_taken_over() {
+        let plain = || PartitionAnswer { high_watermark: 106, ..PartitionAnswer::error(ErrorCode::NONE) };
+        let diverging = Some(DivergingEpoch { epoch: 1, end_offset: 106 });
+        for (answer, besides) in [
+            (plain(), Besides::Nothing),
+            (PartitionAnswer { diverging, ..plain() }, Besides::Refusal),
+            (PartitionAnswer { preferred: 2, ..plain() }, Besides::Redirection),
+            (PartitionAnswer::error(ErrorCode::FENCED_LEADER_EPOCH), Besides::Refusal),
+        ] {
+            assert_eq!((answer.told().besides, answer.ends_the_wait()), (besides, besides != Besides::Nothing));
+        }
+    }
 }
